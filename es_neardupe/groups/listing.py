@@ -31,13 +31,19 @@ class GroupOrder(str, Enum):
     MOST_TEXTS = "most-texts"
     LEAST_SIMILAR = "least-similar"
     NEWEST = "newest"
+    REVIEW = "review"
+    """Disputed ones, then open ones, then reviewed ones; the largest first."""
+    PRINCIPAL = "principal"
+    """By the id of the principal."""
 
 
-_ORDERS = {
-    GroupOrder.LARGEST: {"size": "desc"},
-    GroupOrder.MOST_TEXTS: {"texts": "desc"},
-    GroupOrder.LEAST_SIMILAR: {"min_similarity": "asc"},
-    GroupOrder.NEWEST: {"updated": "desc"},
+_ORDERS: dict[GroupOrder, list[dict[str, str]]] = {
+    GroupOrder.LARGEST: [{"size": "desc"}],
+    GroupOrder.MOST_TEXTS: [{"texts": "desc"}],
+    GroupOrder.LEAST_SIMILAR: [{"min_similarity": "asc"}],
+    GroupOrder.NEWEST: [{"updated": "desc"}],
+    GroupOrder.REVIEW: [{"_score": "desc"}, {"size": "desc"}],
+    GroupOrder.PRINCIPAL: [{"principal.id": "asc"}],
 }
 
 
@@ -73,6 +79,23 @@ class GroupFilter:
             *([_any_of(self.ids)] if self.ids is not None else []),
             *([{"bool": {"must_not": [_any_of(self.without)]}}] if self.without else []),
             *([{"range": {"texts": {"gte": self.min_texts}}}] if self.min_texts is not None else []),
+        ]
+
+
+@dataclass(frozen=True)
+class ReviewedIds:
+    """Groups by the state of their review; open ones are all others with different texts."""
+
+    disputed: Sequence[str] = ()
+    reviewed: Sequence[str] = ()
+
+    def scores(self) -> list[dict[str, Any]]:
+        """Queries that give the groups scores for `GroupOrder.REVIEW`: 2, 1 for open ones, and 0."""
+        known = _any_of([*self.disputed, *self.reviewed])
+        unknown = {"bool": {"filter": GroupFilter(min_texts=2).clauses(), "must_not": [known]}}
+        return [
+            {"constant_score": {"filter": _any_of(self.disputed), "boost": 2}},
+            {"constant_score": {"filter": unknown, "boost": 1}},
         ]
 
 
@@ -124,21 +147,24 @@ def list_groups(
     order: GroupOrder = GroupOrder.LARGEST,
     after: Sequence[Any] | None = None,
     size: int = 50,
+    reviewed: ReviewedIds | None = None,
 ) -> GroupPage:
-    """A page of groups of an opened index. ``after``: that of the previous page.
+    """A page of groups of an opened index. ``after``: that of the previous page; ``reviewed``: for the order by review.
 
     Sends one search, whatever the number of groups. Raises `SettingsError` for a wrong size, and `Forbidden` if the
     user may see only a part of the documents: the numbers count all of them.
     """
     if not 1 <= size <= _MAX_PAGE:
         raise SettingsError(f"{option('size')} must lie between 1 and {_MAX_PAGE:,}.")
-    if after is not None and len(after) != 2:
+    sort = [*_ORDERS[order], {"group": "asc"}]
+    if after is not None and len(after) != len(sort):
         raise SettingsError("`after` must be that of the previous page.")
     check_sees_all(index, "the list of groups")
-    body: dict[str, Any] = {"size": size + 1, "track_total_hits": True, "sort": [_ORDERS[order], {"group": "asc"}]}
+    body: dict[str, Any] = {"size": size + 1, "track_total_hits": True, "sort": sort}
     if after is not None:
         body["search_after"] = list(after)
-    answer = Registry(index).search((only or GroupFilter()).clauses(), body)
+    scores = (reviewed or ReviewedIds()).scores() if order is GroupOrder.REVIEW else []
+    answer = Registry(index).search((only or GroupFilter()).clauses(), body, scores)
     if answer is None:
         return GroupPage(0, (), None)
     hits = answer["hits"]["hits"]

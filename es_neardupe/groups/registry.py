@@ -364,13 +364,19 @@ class Registry:
                     found[one["group"]] = one["texts"]
         return found
 
-    def search(self, clauses: Iterable[Mapping[str, Any]], body: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    def search(
+        self,
+        clauses: Iterable[Mapping[str, Any]],
+        body: Mapping[str, Any],
+        scores: Sequence[Mapping[str, Any]] = (),
+    ) -> Mapping[str, Any] | None:
         """The answer to one search for the groups that have not ended and satisfy all clauses. None if there is no
-        registry."""
+        registry. ``scores``: queries that make the score of those that satisfy them."""
         if not self._store.exists():
             return None
         query = _living(())
         query["bool"]["filter"].extend(clauses)
+        query["bool"]["should"] = list(scores)
         return self._store.search({**body, "query": query})
 
     def led_by(self, id: str) -> GroupRecord | None:

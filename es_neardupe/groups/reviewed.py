@@ -24,7 +24,7 @@ from es_neardupe.groups.decisions import (
 )
 from es_neardupe.groups.former import FormerVerdict, former_verdicts
 from es_neardupe.groups.heaviest import HeaviestDifference
-from es_neardupe.groups.listing import GroupFilter, GroupPage
+from es_neardupe.groups.listing import GroupFilter, GroupPage, ReviewedIds
 from es_neardupe.groups.read import groups_of_texts, texts_of_groups
 from es_neardupe.groups.registry import Registry
 from es_neardupe.index.index import Index, opened
@@ -100,6 +100,23 @@ class KnownReviews:
     reading: ReadProgress | None = None
     """The last decisions, or the last run of `group`, are still being read; None: the reviews are current."""
 
+    def by_group(self) -> Mapping[str, tuple[GroupReview, ReviewState]]:
+        """Those of the groups. Raises `IncompleteAnswer` if no review was read yet."""
+        if self.groups is None:
+            raise IncompleteAnswer(
+                "The decisions of reviewers are still being read after the start, so groups cannot be chosen or sorted "
+                "by their review yet. Load the page again in a few seconds."
+            )
+        return self.groups
+
+    def ids(self) -> ReviewedIds:
+        """The groups, for the order by review. Raises `IncompleteAnswer` as `by_group` does."""
+        states = {group: state for group, (_, state) in self.by_group().items()}
+        return ReviewedIds(
+            disputed=[group for group, state in states.items() if state is ReviewState.DISPUTED],
+            reviewed=[group for group, state in states.items() if state is ReviewState.REVIEWED],
+        )
+
 
 @dataclass(frozen=True)
 class ReviewFilter:
@@ -114,11 +131,7 @@ class ReviewFilter:
 
     def applied(self, known: KnownReviews, only: GroupFilter) -> GroupFilter:
         """The filter of groups with these conditions. Raises `IncompleteAnswer` if no review was read yet."""
-        if (found := known.groups) is None:
-            raise IncompleteAnswer(
-                "The decisions of reviewers are still being read after the start, so groups cannot be chosen by their "
-                "review yet. Load the page again in a few seconds."
-            )
+        found = known.by_group()
         if self.reviewer is not None:
             found_by = [group for group, (review, _) in found.items() if self.reviewer in review.reviewers]
             only = only.among(found_by)

@@ -117,16 +117,16 @@ def page_of_groups(
     index = opened(index, groups=True)
     shown = shown_fields(index, fields)
     only, complete = selection.documents.applied(index, selection.numbers)
-    reading = None
-    if selection.review:
+    reading = ids = None
+    if selection.review or selection.order is GroupOrder.REVIEW:
         known = (reviewed or ReviewedGroups()).read(index, patience)
-        only, reading = selection.review.applied(known, only), known.reading
+        only, ids, reading = selection.review.applied(known, only), known.ids(), known.reading
     if heaviest is not None and selection.difference is not None:
-        first = list_groups(index, only, order=selection.order, size=MAX_COMPARED)
+        first = list_groups(index, only, order=selection.order, size=MAX_COMPARED, reviewed=ids)
         kinds = heaviest.of(index, first.groups)
         only = only.among([group for group, one in kinds.items() if one.kind == selection.difference])
         complete = complete and first.after is None
-    page = list_groups(index, only, order=selection.order, after=read_after(after), size=size)
+    page = list_groups(index, only, order=selection.order, after=read_after(after), size=size, reviewed=ids)
     titles = titles_of(index, shown, [one.principal for one in page.groups])
     following = None if page.after is None else json.dumps(page.after)
     reviews = review_of_groups(index, [one.group for one in page.groups])

@@ -34,7 +34,7 @@ from es_neardupe.commands.compare import compare
 from es_neardupe.errors import SettingsError
 from es_neardupe.groups import collate
 from es_neardupe.groups.heaviest import KINDS, HeaviestDifferences
-from es_neardupe.groups.listing import GroupFilter, GroupOrder, group_overview, list_groups
+from es_neardupe.groups.listing import GroupFilter, GroupOrder, ReviewedIds, group_overview, list_groups
 from es_neardupe.groups.read import Member, read_members
 from es_neardupe.index.index import opened
 from es_neardupe.serve import document_pages, large_work
@@ -506,6 +506,19 @@ def test_many_groups_are_paged_through_the_registry(client: Client, index_name: 
     assert [one.min_similarity for one in least] == sorted(one.min_similarity for one in least)
     texts = list_groups(index, order=GroupOrder.MOST_TEXTS, size=1000).groups
     assert [one.texts for one in texts] == sorted((one.texts for one in texts), reverse=True)
+    led = list_groups(index, order=GroupOrder.PRINCIPAL, size=1000).groups
+    assert [one.principal.id for one in led] == sorted(one.principal.id for one in led)
+    disputed, reviewed = [expected[50][0], expected[20][0]], [expected[0][0]]
+    ids, found, after = ReviewedIds(disputed, reviewed), [], None
+    while len(found) < 60:
+        page = list_groups(index, order=GroupOrder.REVIEW, after=after, size=40, reviewed=ids)
+        found, after = found + [(one.group, one.size) for one in page.groups], page.after
+    assert found == [
+        expected[20],
+        expected[50],
+        *(one for one in expected if one[0] not in disputed + reviewed),
+        expected[0],
+    ]
     overview = group_overview(index)
     assert (overview.groups, overview.documents) == (60, sum(size for _, size in expected))
     assert sum(one.groups for one in overview.sizes) == sum(one.groups for one in overview.similarities) == 60

@@ -3,6 +3,7 @@ are those of the records."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from urllib.parse import quote_plus
 
@@ -198,6 +199,15 @@ def test_groups() -> None:
     assert "only 50,000 were looked at" in page.html
     assert "<td>open <small>3 of 7</small></td>" in page.html
     assert "review=open" in following
+    headings = re.findall(r"<th scope=.*?</th>", page.html)
+    assert [re.findall(r"order=([a-z-]+)", one) for one in headings] == [
+        ["largest"],
+        ["most-texts"],
+        ["least-similar"],
+        ["review"],
+        ["principal"],
+    ]
+    assert ["aria-sort" in one for one in headings] == [True, False, False, False, False]
 
 
 def test_a_group_whose_principal_is_gone() -> None:
