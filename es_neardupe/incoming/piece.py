@@ -26,7 +26,7 @@ from es_neardupe.incoming.recent_documents import (
     sharing,
     slots_of,
 )
-from es_neardupe.incoming.stored_buckets import MAXIMUM, NEAREST, NO_TEXTS, Nearest, StoredBuckets
+from es_neardupe.incoming.stored_buckets import MAXIMUM, NEAREST, Nearest, StoredBuckets
 from es_neardupe.incoming.writes import Piece
 from es_neardupe.index import mapping, queries
 from es_neardupe.index.document_text import TextFields, prepared_text, values_of
@@ -160,7 +160,7 @@ class ComparedPiece:
     # -- candidates
 
     def find(self, documents: Sequence[Candidate]) -> None:
-        """Search the documents that share keys with new ones."""
+        """Search the documents that share keys with new ones, except those of the buckets."""
         keys = sorted({key for one in documents for key in one.bands} - self._buckets.keys)
         if not keys:
             return
@@ -170,10 +170,11 @@ class ComparedPiece:
             self.find(documents[half:])
             return
         size = min(_PAGE, self.index.target.max_result_window)
-        body = queries.few_candidates(self.index.fields, keys, size=size, source=self._source())
+        others = queries.without_values(None, self.index.fields.bands, self._buckets.frequent)
+        body = queries.few_candidates(self.index.fields, keys, size=size, scope=others, source=self._source())
         found = self._search(body)
         if found["total"]["value"] <= len(found["hits"]):
-            self._add(map(hit_of, found["hits"]))
+            self._add(hit for hit in map(hit_of, found["hits"]) if hit.reference not in self._buckets)
         elif len(self._buckets) + found["total"]["value"] <= MAXIMUM:
             pages = self.index.documents.pages({"query": body["query"], "_source": body["_source"]})
             self._buckets.add(map(self._stored_candidate, chain.from_iterable(pages)), keys)
@@ -313,8 +314,6 @@ class ComparedPiece:
 
     def _nearest_in_buckets(self, document: Candidate, number: int) -> Nearest:
         """The texts of the buckets with the most similar signatures."""
-        if self._buckets.keys.isdisjoint(document.bands):
-            return NO_TEXTS
         if self._left is None:
             self._left = self._buckets.sizes(self._recent.references)
         allowed = partial(self._may_match, document) if self.fields.in_source else None

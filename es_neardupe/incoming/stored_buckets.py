@@ -73,8 +73,16 @@ class StoredBuckets:
         """Keep the documents for this piece only, since there is no room for others."""
         self._until = 0
 
+    @property
+    def frequent(self) -> list[str]:
+        """Keys that many of the documents have, and that no other document has."""
+        return sorted(self.keys & self._dense.keys())
+
     def __len__(self) -> int:
         return len(self._text_of)
+
+    def __contains__(self, reference: Reference) -> bool:
+        return reference in self._text_of
 
     def add(self, documents: Iterable[Candidate], keys: Iterable[str]) -> None:
         """Add all documents that have one of some keys."""

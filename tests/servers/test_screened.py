@@ -396,8 +396,9 @@ def test_more_documents_share_keys_than_one_search_returns(
 def test_what_was_read_of_a_large_family_serves_later_pieces(
     news: NearDupe, client: Client, monkeypatch: pytest.MonkeyPatch, seconds: int, reads: int
 ) -> None:
-    """Texts are compared as they are now, and those that the run or others have changed do not match."""
-    texts = family("kept", 61, length=300)
+    """Texts are compared as they are now, and those that the run or others have changed do not match. A text with new
+    keys, too, is compared with what was read."""
+    texts = family("kept", 62, length=300)
     load_texts(client, news, {f"s{k:02}": text for k, text in enumerate(texts[:60])})
     monkeypatch.setattr(module, "_PAGE", 30)
     monkeypatch.setattr(stored_buckets, "SECONDS", seconds)
@@ -414,7 +415,7 @@ def test_what_was_read_of_a_large_family_serves_later_pieces(
         yield from [document("a", texts[60]), *filler(255)]
         for k in range(20):
             yield document(f"s{k:02}", " ".join(words(k, 50)))
-        yield from [document("b", texts[60]), *filler(235)]
+        yield from [document("b", texts[61]), *filler(235)]
         for k in range(20, 40):  # while this piece is read, the first one is compared already
             change(client, news.name, f"s{k}", {"text": "quite another text"})
 
