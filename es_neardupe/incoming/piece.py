@@ -26,7 +26,7 @@ from es_neardupe.incoming.recent_documents import (
     sharing,
     slots_of,
 )
-from es_neardupe.incoming.stored_buckets import MAXIMUM, NEAREST, Nearest, StoredBuckets
+from es_neardupe.incoming.stored_buckets import MAXIMUM, NEAREST, NO_TEXTS, Nearest, StoredBuckets
 from es_neardupe.incoming.writes import Piece
 from es_neardupe.index import mapping, queries
 from es_neardupe.index.document_text import TextFields, prepared_text, values_of
@@ -90,6 +90,8 @@ class ComparedFields:
 
     def set_values(self, document: Candidate, source: Mapping[str, Any]) -> None:
         """Read the values of a document."""
+        if not self.in_source:
+            return
         document.within = tuple(frozenset(values_of(source, [name])) for name in self.within.values())
         document.across = frozenset(values_of(source, list(self.across.values())))
 
