@@ -141,6 +141,8 @@ class StoredBuckets:
 
         ``sizes``: see `sizes`. ``may_match`` chooses those of some documents that count, instead of ``sizes`` of them.
         """
+        if self._dense.keys().isdisjoint(document.bands) and self._sparse.keys().isdisjoint(document.bands):
+            return NO_TEXTS
         shared = np.zeros(len(self._copies), np.uint8)
         for key in document.bands:
             if key in self._dense:
