@@ -26,7 +26,7 @@ from es_neardupe.incoming.recent_documents import (
     sharing,
     slots_of,
 )
-from es_neardupe.incoming.stored_buckets import MAXIMUM, NEAREST, NO_TEXTS, Nearest, StoredBuckets
+from es_neardupe.incoming.stored_buckets import MAXIMUM, NEAREST, Nearest, StoredBuckets
 from es_neardupe.incoming.writes import Piece
 from es_neardupe.index import mapping, queries
 from es_neardupe.index.document_text import TextFields, prepared_text, values_of

@@ -28,8 +28,8 @@ _FURNITURE = names(
 )
 _BEFORE = names("article c content customer entry js l m o page post product site story user widget")
 _AFTER = names(
-    "area articles banner bar block body box container content dialog form inner item items layer links list message modal"
-    " notice overlay panel popup posts region section teaser title widget wrap wrapper"
+    "area articles banner bar block body box container content dialog form inner item items layer links list message"
+    " modal notice overlay panel popup posts region section teaser title widget wrap wrapper"
 )
 APART_NAMES = (
     _NAVIGATION
