@@ -105,7 +105,7 @@ def _kind(text: str) -> str | None:
         return "log lines"
     if len(Preparation(Clean.MAIL).text(text).split()) <= _LEFT * words and words:
         return "mails"
-    if _is_log_line(text.split("\n", 1)[0]):
+    if _is_log_line(text.lstrip().split("\n", 1)[0]):
         return "log lines"  # with a stack trace
     misread = sum(1 for _ in _MISREAD.finditer(text))
     return "scans" if misread > 1 and misread * _MISREAD_WORDS >= words else None
