@@ -39,7 +39,7 @@ class Shingles(NamedTuple):
 
     def occupied(self) -> Ints:
         """The numbers of the texts that have shingles."""
-        return np.flatnonzero(np.diff(self.bounds))
+        return (self.bounds[1:] > self.bounds[:-1]).nonzero()[0]
 
 
 def features(texts: Sequence[str], shingle: int, unit: Unit = Unit.WORD) -> list[U64]:
@@ -108,8 +108,7 @@ def shingles(contents: Sequence[bytes], size: int, unit: Unit = Unit.WORD) -> Sh
     hashes, bounds = _unit_runs(contents, unit)
     values, starts = _shingle_runs(hashes, bounds, size)
     sort_each(values, starts)
-    units = np.diff(bounds)
-    tokens = units
+    tokens = units = bounds[1:] - bounds[:-1]
     if unit is not Unit.WORD:
         tokens = np.array([content.count(b" ") + 1 if content else 0 for content in contents], np.int64)
     return Shingles(values, starts, tokens, units, first_of_equals(values, starts))
@@ -243,5 +242,5 @@ def first_of_equals(values: U64, bounds: Ints) -> Flags:
     """Whether each of the sorted values of a text is the first of its equals: bool[values]."""
     first = np.ones(len(values), np.bool_)
     np.not_equal(values[1:], values[:-1], out=first[1:])
-    first[bounds[:-1][np.diff(bounds) > 0]] = True
+    first[bounds[:-1][bounds[1:] > bounds[:-1]]] = True
     return first
