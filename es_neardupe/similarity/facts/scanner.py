@@ -10,7 +10,7 @@ from decimal import Decimal
 from es_neardupe.options import FactKind
 from es_neardupe.similarity.facts import vocabulary as words
 from es_neardupe.similarity.facts.raw_tokens import AHEAD, BLANKS, NUMBERS, RUN, WORDS, YEAR, RawTokens
-from es_neardupe.similarity.facts.spelled_numbers import ordinal_after, spelled, spelled_decimals
+from es_neardupe.similarity.facts.spelled_numbers import ordinal_after, spelled, spelled_decimals, spelled_part
 
 _SPECIAL = frozenset().union(
     words.MONTHS,
@@ -175,6 +175,7 @@ class _Scanner(RawTokens):
                 "time": self._time,
                 "version": self._version,
                 "code": self._code,
+                "clause": self._code,
                 "phone": self._phone,
                 "address": self._address,
             }
@@ -384,7 +385,7 @@ class _Scanner(RawTokens):
     def _iso_date(self, i: int) -> int:
         text, start, end = self.part(i)
         date, _, time = text.replace("T", " ").partition(" ")
-        year, month, day = re.split(r"[./-]", date)
+        year, month, day = (date[:4], date[4:6], date[6:]) if date.isdigit() else re.split(r"[./-]", date)
         self._add(FactKind.DATE, _date_key(year, int(month), int(day)), start, start + len(date))
         if time:
             self._add(FactKind.DATE, f"d:t{int(time[:2])}:{time[3:5]}", start + len(date) + 1, end)
@@ -475,7 +476,8 @@ class _Scanner(RawTokens):
             if ordinal := ordinal_after(self, whole, k):
                 self._add(FactKind.NUMBER, f"o:{whole + ordinal}", start, self.raw[k].end())
                 return k + 1
-            value, k = spelled_decimals(self, str(whole), k)
+            value, k = spelled_part(self, whole, k)
+            value, k = spelled_decimals(self, value, k)
         elif not value and self.raw[i].lastgroup in _READ_AS_A_WHOLE:
             value = _READ_AS_A_WHOLE[self.raw[i].lastgroup or ""](text)
         elif not value:

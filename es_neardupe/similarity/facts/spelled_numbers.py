@@ -71,6 +71,13 @@ def ordinal_after(tokens: RawTokens, value: int, k: int) -> int:
     return ordinal if ordinal < 10 and not is_unit else 0
 
 
+def spelled_part(tokens: RawTokens, value: int, k: int) -> tuple[str, int]:
+    """``two thirds``, ``three quarters of``: a number with the parts that are counted, and what follows."""
+    part = words.PARTS.get(tokens.next_word(k), 0)
+    is_clear = tokens.near(k) not in words.QUARTERS_OF or tokens.next_word(k + 1) == "of"
+    return (f"{value / part:.6g}", k + 1) if part > value and is_clear else (str(value), k)
+
+
 def spelled_decimals(tokens: RawTokens, value: str, k: int) -> tuple[str, int]:
     """``three point five``: a number with the digits after ``point``, and what follows."""
     if tokens.near(k) not in words.POINTS:

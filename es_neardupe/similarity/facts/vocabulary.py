@@ -305,6 +305,18 @@ CONTRACTED = {"wo": "will", "ca": "can", "sha": "shall"}
 NOT_NEGATED = _words("with can ever either able ein eine einen einem einer eines")
 """Words that are spelled like their negation: with and without, can and cannot, eine and keine."""
 
+PARTS = _valued(
+    """
+    3 thirds drittel tiers tercios
+    4 quarters viertel cuartos
+    5 fifths fünftel
+    6 sixths sechstel
+    8 eighths achtel
+    10 tenths zehntel
+    """
+)
+QUARTERS_OF = _words("quarters viertel cuartos")
+"""Also parts of a year: they divide only before ``of``."""
 QUARTERS = _words("quarter quartal trimestre")
 """After an ordinal: a part of a year."""
 NUMBER_SIGNS = _words("no nos n n° nr number numbers nº numéro número nummer")
