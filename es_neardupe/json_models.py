@@ -171,7 +171,7 @@ def model_of(record: Any) -> Any:
     }
     for name in getattr(record, "JSON_PROPERTIES", ()):
         value = vars(record)[name]
-        parts[name] = (get_type_hints(value.fget)["return"], Field(description=inspect.getdoc(value)))
+        parts[name] = (_typed(get_type_hints(value.fget)["return"]), Field(description=inspect.getdoc(value)))
     _described.pop()
     return create_model(record.__name__, __config__=_STRICT, __doc__=record.__doc__, **parts)
 

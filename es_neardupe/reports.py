@@ -182,6 +182,7 @@ from es_neardupe.server.failures import (
 from es_neardupe.similarity.comparison import (
     Block,
     CompareReport,
+    Difference,
     Direction,
     Matched,
     Side,
@@ -244,6 +245,7 @@ __all__ = [
     "DecisionReport",
     "Detection",
     "DetectionCase",
+    "Difference",
     "Direction",
     "Distribution",
     "DistributionReport",

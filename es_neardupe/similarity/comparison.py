@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import ClassVar
 
 import numpy as np
 
@@ -108,8 +109,23 @@ class Matched:
 
 
 @dataclass(frozen=True, slots=True)
+class Difference:
+    """What one text has in place of the other between two literal passages."""
+
+    a: Range
+    """Characters of the original text. An empty range is a position between two words."""
+    b: Range
+    words_a: str
+    """The text of range ``a``."""
+    words_b: str
+
+
+@dataclass(frozen=True, slots=True)
 class CompareReport:
     """The result of a comparison."""
+
+    JSON_PROPERTIES: ClassVar = ("differences",)
+    """What its JSON form has besides the fields."""
 
     a: Side
     b: Side
@@ -152,6 +168,14 @@ class CompareReport:
     def changes(self) -> tuple[TextChange, ...]:
         """The differences between literal passages, as ranges of words."""
         return self._changes
+
+    @property
+    def differences(self) -> tuple[Difference, ...]:
+        """The differences between literal passages, as text."""
+        return tuple(
+            Difference(a, b, self.a.text[slice(*a)], self.b.text[slice(*b)])
+            for a, b in ((self.a.place(one.a), self.b.place(one.b)) for one in self._changes)
+        )
 
     @property
     def hashes(self) -> tuple[U64, U64]:

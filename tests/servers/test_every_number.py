@@ -1336,6 +1336,7 @@ def of_compare(case: Case) -> JSON:
         "measures": measures,
         "matchings": matchings,
         "facts": [_fact(one, a, b, literal) for one in case.said["facts"]],
+        "differences": [_fact(one, a, b, literal) for one in case.said["differences"]],
     }
 
 
@@ -1356,8 +1357,8 @@ def _common_runs(a: Sequence[str], b: Sequence[str]) -> list[Passage]:
 
 
 def _fact(one: JSON, a: Document, b: Document, tiles: Sequence[Passage]) -> JSON:
-    """A fact consists of whole words, at least one of which is outside of the common passages. The words that it shows
-    are those at its place."""
+    """A fact, or a difference, consists of whole words, at least one of which is outside of the common passages. The
+    words that it shows are those at its place."""
     found = {}
     for side, document, start in (("a", a, 0), ("b", b, 1)):
         text, shown = document.text or "", one[f"words_{side}"]

@@ -159,8 +159,10 @@ def test_what_is_refused() -> None:
 def test_words_between_passages() -> None:
     a = tokenize("the quick brown fox jumps over the lazy dog and runs into the deep dark wood")
     b = tokenize("the quick brown fox jumps over one sleepy dog and runs into the deep dark green wood")
-    found = [(a[slice(*one.a)], b[slice(*one.b)]) for one in seed(a, b, shingle=3).changes]
+    compared = seed(a, b, shingle=3)
+    found = [(a[slice(*one.a)], b[slice(*one.b)]) for one in compared.changes]
     assert found == [(["the", "lazy"], ["one", "sleepy"]), ([], ["green"])]
+    assert [(one.words_a, one.words_b) for one in compared.differences] == [("the lazy", "one sleepy"), ("", "green")]
 
 
 def test_words_in_common_inside_a_gap_are_no_change() -> None:
