@@ -34,7 +34,8 @@ def test_pages_that_were_read_twice_are_groups(client: Client, index_name: str, 
     index = NearDupe(index_name, client)
     assert index.enrich().writes.written == 16
     assert {(pair.a[1], pair.b[1]) for pair in index.pairs()} == {(f"{n}-a", f"{n}-b") for n in pages}
-    assert index.group().groups.count == 8
+    groups = index.group().groups
+    assert (groups.count, groups.looked_at.facts) == (8, None)
     low = server_cli("init", f"{index_name}-low", "--field", "text", "--create", "--preset", "scans", "--threshold=0.2")
     assert "those of the preset scans" in low.err
 

@@ -25,6 +25,7 @@ from es_neardupe.index.permissions import check_sees_all, check_updates
 from es_neardupe.index.runs.lease import Lease
 from es_neardupe.index.storage.change_feed import ChangeFeed, Consumer
 from es_neardupe.index.storage.interface import GroupIdsWritten
+from es_neardupe.keys.unit import Unit
 from es_neardupe.records import Outcome, one_line
 from es_neardupe.report_parts import (
     DecisionCounts,
@@ -258,8 +259,9 @@ class Run(GroupRun):
         )
 
     def group_facts(self, result: GroupingResult) -> GroupFacts | None:
-        """Groups in which facts differ; None if facts decide."""
-        if self.criterion.facts:
+        """Groups in which facts differ; None if facts decide, or if the keys are those of texts with wrong characters, in
+        which facts differ by mistake."""
+        if self.criterion.facts or self.index.settings.unit is Unit.CHARACTER:
             return None
         verified = result.linked.verified
         grouped = verified.classes.counted(result.groupings.group_of >= 0) > 0
