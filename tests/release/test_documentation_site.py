@@ -214,6 +214,13 @@ IN_OTHER_WORDS = {
     "why are these two in one group?": "evidence",
     "is anything sent to the cloud": "threat-model",
     "group is too large": "boilerplate",
+    "the same story several times in my search": "recipes",
+    "compare web pages without menus": "recipes",
+    "who copied my article": "recipes",
+    "which privileges do I need": "roles",
+    "two reviewers disagree": "decisions",
+    "which documents failed": "logs",
+    "memory of group": "sizes",
 }
 """Such questions in words that no page lists."""
 
