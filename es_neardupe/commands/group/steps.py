@@ -259,8 +259,8 @@ class Run(GroupRun):
         )
 
     def group_facts(self, result: GroupingResult) -> GroupFacts | None:
-        """Groups in which facts differ; None if facts decide, or if the keys are those of texts with wrong characters, in
-        which facts differ by mistake."""
+        """Groups in which facts differ; None if facts decide, or if the keys are those of texts with wrong characters,
+        in which facts differ by mistake."""
         if self.criterion.facts or self.index.settings.unit is Unit.CHARACTER:
             return None
         verified = result.linked.verified
