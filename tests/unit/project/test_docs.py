@@ -73,7 +73,7 @@ from es_neardupe.report_parts import (
 )
 from es_neardupe.server.login.resolve import _PROFILE_TYPES, own_source, usual_sources
 from es_neardupe.signatures import signature_of
-from es_neardupe.similarity.comparison import Block, CompareReport, Matched
+from es_neardupe.similarity.comparison import Block, CompareReport, Difference, Matched
 from es_neardupe.similarity.explained_scores import Score
 from es_neardupe.similarity.facts.differing import Fact
 from es_neardupe.similarity.histogram import Histogram
@@ -359,7 +359,9 @@ SHAPES: dict[str, Any] = {
 @pytest.mark.parametrize("name", SHAPES)
 def test_json_shapes(name: str) -> None:
     (block,) = re.findall(r"```json\n(.*?)```", section("json.md", f"`{name}`"), re.DOTALL)
-    assert list(json.loads(block)) == [field.name for field in fields(SHAPES[name]) if field.name[0] != "_"]
+    shape = SHAPES[name]
+    names = (field.name for field in fields(shape) if field.name[0] != "_")
+    assert list(json.loads(block)) == [*getattr(shape, "JSON_PROPERTIES", ()), *names]
 
 
 PARTS: list[tuple[str, str, Any]] = [
@@ -409,6 +411,7 @@ def test_json_shapes_of_parts() -> None:
         (Matched, json.loads(compared)["matchings"]["literal"]),
         (Block, json.loads(compared)["matchings"]["literal"]["blocks"][0]),
         (Fact, json.loads(compared)["facts"][0]),
+        (Difference, json.loads(compared)["differences"][0]),
     ):
         assert list(part) == [field.name for field in fields(kind) if field.name[0] != "_"]
     assert list(json.loads(checks)["checks"][0]) == [field.name for field in fields(Check)]
