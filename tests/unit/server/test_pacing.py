@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from typing import Any
 
 import pytest
@@ -10,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from unit_tools import FakeClient
 
-from es_neardupe.errors import SettingsError
+from es_neardupe.errors import SettingsError, Unreachable
 from es_neardupe.records import Action
 from es_neardupe.server import bulk
 from es_neardupe.server.bulk import write
 from es_neardupe.server.login.settings import Retries
-from es_neardupe.server.pacing import Pace
+from es_neardupe.server.pacing import Pace, with_retries
 
 REFUSED = {"status": 429, "error": {"type": "es_rejected_execution_exception", "reason": "full"}}
 
@@ -170,3 +171,19 @@ def test_documents_under_way_are_limited() -> None:
     client.pace.limit(max_load=50)
     assert len(list(write(client, actions(1000), batch=40, workers=8))) == 1000
     assert client.maximum <= 50
+
+
+@pytest.mark.parametrize(("attempts", "total", "tries"), [(1, 1000, 1), (3, 1000, 3), (9, 90, 2)])
+def test_the_first_try_counts(attempts: int, total: float, tries: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its time, of a minute for each try, too."""
+    now, done = 0.0, 0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+
+    def lost() -> None:
+        nonlocal now, done
+        now, done = now + 60, done + 1
+        raise Unreachable(f"try {done}")
+
+    with pytest.raises(Unreachable, match=f"try {tries}"):
+        with_retries(lost, Retries(attempts=attempts, wait=0, longest_wait=0, total=total))
+    assert done == tries
