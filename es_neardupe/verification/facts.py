@@ -1,5 +1,5 @@
 """Facts of matches: those that differ make them matches about something else, which are none if facts decide; and in
-how many groups facts differ."""
+how many groups facts differ, or texts overlap."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from es_neardupe.columns import RowLists
 from es_neardupe.index.index import Index
-from es_neardupe.keys.arrays import Flags, Numbers, Positions
+from es_neardupe.keys.arrays import U64, Flags, Numbers, Positions
 from es_neardupe.options import FactKind
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import FingerprintColumns, TextClasses
@@ -103,6 +103,8 @@ class GroupFacts:
     """Texts in the groups examined that were compared with that of the principal."""
     pairs_left_out: int
     """Other texts in these groups."""
+    overlapping: int
+    """Of the ``pairs``: the end of one text is the beginning of the other, as in windows of one document."""
     differ: int
     """Groups examined in which figures, names or negations differ."""
     figures: int
@@ -121,19 +123,21 @@ def facts_in_groups(index: Index, verified: Verified, principal: Numbers, groupe
     chosen = dict(_sample(verified, groups, leaders))
     members = (member for some in chosen.values() for member in some)
     texts = _Texts(index, verified, np.array([*(leaders[number] for number in chosen), *members], np.intp))
-    examined = pairs = left_out = 0
+    examined = pairs = left_out = overlapping = 0
     differing = list[set[FactKind]]()
     for number, some in chosen.items():
         found = [one for member in some if (one := texts.kinds(int(leaders[number]), member)) is not None]
         if found:  # otherwise the texts were changed meanwhile
             examined, pairs = examined + 1, pairs + len(found)
             left_out += int(groups.sizes[number]) - len(found)
+            overlapping += sum(texts.overlap(int(leaders[number]), member) for member in some)
             differing.append(set().union(*found))
     return GroupFacts(
         groups=len(groups),
         examined=examined,
         pairs=pairs,
         pairs_left_out=left_out,
+        overlapping=overlapping,
         differ=sum(not FACTS.isdisjoint(kinds) for kinds in differing),
         figures=sum(not FIGURES.isdisjoint(kinds) for kinds in differing),
         names=sum(FactKind.NAME in kinds for kinds in differing),
@@ -178,3 +182,22 @@ class _Texts:
         if one not in self._tokens or other not in self._tokens:
             return None
         return {kind for fact in differing_facts(self._tokens[one], self._tokens[other]) for kind in fact.kinds}
+
+    def overlap(self, one: int, other: int) -> bool:
+        """Whether the end of one text is the beginning of the other; False if one was changed or deleted."""
+        if one not in self._tokens or other not in self._tokens:
+            return False
+        first, second = self._tokens[one].keys, self._tokens[other].keys
+        return _continues(first, second) or _continues(second, first)
+
+
+def _continues(first: U64, second: U64) -> bool:
+    """Whether half of the shorter of two texts or more is the end of the first and the beginning of the second, and
+    more than a word of each is not. The words at the cuts may be parts of words."""
+    first, second = first[:-1], second[1:]
+    if not len(first) or not len(second):
+        return False
+    starts = np.flatnonzero(first == second[0])
+    common = len(first) - starts
+    possible = (starts > 1) & (common < len(second) - 1) & (2 * common >= min(len(first), len(second)))
+    return any(np.array_equal(first[start:], second[: len(first) - start]) for start in starts[possible])

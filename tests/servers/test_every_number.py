@@ -801,12 +801,14 @@ def _groups_held(index: Snapshot, groups: Iterable[Iterable[str]], clusters: Ite
 
 def _group_facts(index: Snapshot, groups: Iterable[Iterable[str]]) -> JSON:
     """The groups in which facts differ. All are few and short enough to be examined."""
-    pairs, left_out, differing = 0, 0, list[set[FactKind]]()
+    pairs, left_out, overlapping, differing = 0, 0, 0, list[set[FactKind]]()
     for first, *others in groups:
         texts = {index[id].content: index[id].text for id in others if index[id].content != index[first].content}
         principal = fact_tokens(index[first].text or "")
         facts = [differing_facts(principal, fact_tokens(text or "")) for text in texts.values()]
         pairs, left_out = pairs + min(20, len(facts)), left_out + max(0, len(facts) - 20)
+        keys = [fact_tokens(text or "").keys.tolist() for text in texts.values()]
+        overlapping += sum(_are_windows(principal.keys.tolist(), one) for one in keys)
         differing += [{kind for some in facts for fact in some for kind in fact.kinds}] if facts else []
     figures = {FactKind.AMOUNT, FactKind.NUMBER, FactKind.DATE, FactKind.UNIT, FactKind.CODE}
     chosen = {"figures": figures, "names": {FactKind.NAME}, "negations": {FactKind.NEGATION}}
@@ -815,9 +817,20 @@ def _group_facts(index: Snapshot, groups: Iterable[Iterable[str]]) -> JSON:
         "examined": len(differing),
         "pairs": pairs,
         "pairs_left_out": left_out,
+        "overlapping": overlapping,
         "differ": sum(bool(one & set().union(*chosen.values())) for one in differing),
         **{name: sum(bool(one & kinds) for one in differing) for name, kinds in chosen.items()},
     }
+
+
+def _are_windows(one: list[int], other: list[int]) -> bool:
+    """Whether the end of one text is the beginning of the other, by half of the shorter or more, without the words at
+    the cuts; more than one word of each is left."""
+    for first, second in ((one[:-1], other[1:]), (other[:-1], one[1:])):
+        longest = min(len(first), len(second))
+        if any(2 * k >= longest and first[-k:] == second[:k] for k in range(1, longest - 1)):
+            return True
+    return False
 
 
 def _shingles_of_boilerplate(index: Snapshot, clusters: Iterable[set[str]]) -> frozenset[int]:

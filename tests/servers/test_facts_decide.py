@@ -72,7 +72,9 @@ def test_report_counts_groups_in_which_facts_differ(
     def counted() -> GroupFacts | None:
         return news.group(dry_run=True).groups.looked_at.facts
 
-    all_of_it = GroupFacts(groups=2, examined=2, pairs=9, pairs_left_out=0, differ=2, figures=1, names=0, negations=1)
+    all_of_it = GroupFacts(
+        groups=2, examined=2, pairs=9, pairs_left_out=0, overlapping=0, differ=2, figures=1, names=0, negations=1
+    )
     assert counted() == all_of_it
     monkeypatch.setattr(facts, "_MEMBERS", 2)
     assert counted() == replace(all_of_it, pairs=3, pairs_left_out=6)

@@ -36,6 +36,7 @@ from es_neardupe.options import DEFAULT_PREFIX, Linkage
 from es_neardupe.wording import command, counted
 
 if TYPE_CHECKING:
+    from es_neardupe.candidates.who_may_meet import ReadField
     from es_neardupe.commands.group.steps import GroupReport
     from es_neardupe.index.index import Index
     from es_neardupe.verification.facts import GroupFacts
@@ -174,12 +175,21 @@ def _run(report: GroupReport) -> Iterator[tuple[str, int | float | None]]:
 
 
 _TEXTS = 10
-"""Texts compared with their principals, at least, before an option is named for facts that differ."""
+"""Texts compared with their principals, at least, before an option is named for what differs."""
 
 
-def _say_how_facts_decide(name: str, facts: GroupFacts | None) -> None:
-    """Name the option for form letters, products and others that differ in one number, if most groups mix some."""
-    if facts is not None and facts.pairs >= _TEXTS and 2 * facts.differ > facts.examined:
+def _say_what_keeps_apart(name: str, facts: GroupFacts | None, across: ReadField | None) -> None:
+    """Name the option for windows of documents, if most matches overlap; or that for form letters, products and others
+    that differ in one number, if most groups mix some."""
+    if facts is None or facts.pairs < _TEXTS:
+        return
+    if across is None and 2 * facts.overlapping > facts.pairs:
+        say(
+            f"Of {facts.pairs:,} texts compared with their principal, {facts.overlapping:,} overlap with it: the end "
+            f"of one is the beginning of the other. If texts are parts of documents, "
+            f"`{command('group', name)} --across FIELD` keeps apart those of one document: FIELD holds its id."
+        )
+    elif 2 * facts.differ > facts.examined:
         say(
             f"Figures, names or negations differ in {facts.differ:,} of {counted(facts.examined, 'group')}. If these "
             f"make texts different, `{command('group', name)} --facts figures,names` keeps them apart."
@@ -250,5 +260,5 @@ def _warn_of_groups(report: GroupReport) -> None:
             f"not compared, because there are too many of them. A higher --max-bucket compares more."
         )
     warn_of_texts(name, report.unprepared, report.unsuited)
-    _say_how_facts_decide(name, report.groups.looked_at.facts)
+    _say_what_keeps_apart(name, report.groups.looked_at.facts, report.rules.group.across)
     warn_of_boilerplate(name, report.boilerplate, mend=_without_boilerplate(report.rules.match))

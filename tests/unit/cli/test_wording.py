@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from es_neardupe.candidates.detection import UnsuitedTexts
 from es_neardupe.candidates.large_buckets import Bucket
+from es_neardupe.candidates.who_may_meet import GroupRules
 from es_neardupe.cli import messages
 from es_neardupe.cli.app import app
 from es_neardupe.cli.command import command_line
@@ -138,7 +139,7 @@ def _of_group(number: int, index: str) -> None:
     report: Any = SimpleNamespace(
         index=index, scope=scope, pairs=pairs, writes=writes, decisions=SimpleNamespace(unsatisfied=number)
     )
-    report.rules = SimpleNamespace(measure="resemblance", weights=None, min=0.8, match=MatchRules())
+    report.rules = SimpleNamespace(measure="resemblance", weights=None, min=0.8, match=MatchRules(), group=GroupRules())
     shared = SharedPassage(index, number, number)
     report.boilerplate = Boilerplate(number, number, number, (shared,), ())
     report.unprepared, report.unsuited = (
@@ -146,7 +147,7 @@ def _of_group(number: int, index: str) -> None:
         UnsuitedTexts(too="short", words=49, unsuited=number, documents=number, threshold=0.8, preset="reader"),
     )
     report.common, report.detection, report.detection_cases = None, 1.0, ()
-    facts = SimpleNamespace(examined=number, differ=number, pairs=10)
+    facts = SimpleNamespace(examined=number, differ=number, pairs=10, overlapping=0)
     report.groups = SimpleNamespace(looked_at=SimpleNamespace(facts=facts))
     group._warn_of_groups(report)
 
