@@ -224,6 +224,18 @@ def test_a_group_whose_principal_is_gone() -> None:
     assert "deleted or hidden" in one.html
 
 
+@pytest.mark.parametrize(
+    ("number", "words"), [(1, "The only group is decided."), (1200, "All 1,200 groups are decided.")]
+)
+def test_when_all_is_decided(number: int, words: str) -> None:
+    empty = TitledPage(GroupPage(0, (), None), {}, True, None, {})
+    said = Said("Stored", "same", NASTY, "id", "g1")
+    page = groups_page(SITE, empty, GroupSelection(), Offered([], [], []), first=True, all_decided=number, said=said)
+    found = read(page)
+    assert words in page.html
+    assert [one["value"] for _, one in found.tags if one.get("name") in ("group", "decision")] == ["g1", "id"]
+
+
 def test_search() -> None:
     copies = (Copy("news", NASTY, 0.93, False, FIELDS), Copy("news", "new", None, False, {}))
     hits = (SearchHit("news", NASTY, 1.0, "g1", 150, FIELDS, copies),)
