@@ -32,18 +32,18 @@ class GroupOrder(str, Enum):
     LEAST_SIMILAR = "least-similar"
     NEWEST = "newest"
     REVIEW = "review"
-    """Disputed ones, then open ones, then reviewed ones; the largest first."""
+    """Disputed ones, then open ones, then reviewed ones."""
     PRINCIPAL = "principal"
     """By the id of the principal."""
 
 
-_ORDERS: dict[GroupOrder, list[dict[str, str]]] = {
-    GroupOrder.LARGEST: [{"size": "desc"}],
-    GroupOrder.MOST_TEXTS: [{"texts": "desc"}],
-    GroupOrder.LEAST_SIMILAR: [{"min_similarity": "asc"}],
-    GroupOrder.NEWEST: [{"updated": "desc"}],
-    GroupOrder.REVIEW: [{"_score": "desc"}, {"size": "desc"}],
-    GroupOrder.PRINCIPAL: [{"principal.id": "asc"}],
+_ORDERS = {
+    GroupOrder.LARGEST: {"size": "desc"},
+    GroupOrder.MOST_TEXTS: {"texts": "desc"},
+    GroupOrder.LEAST_SIMILAR: {"min_similarity": "asc"},
+    GroupOrder.NEWEST: {"updated": "desc"},
+    GroupOrder.REVIEW: {"_score": "desc"},
+    GroupOrder.PRINCIPAL: {"principal.id": "asc"},
 }
 
 
@@ -156,11 +156,10 @@ def list_groups(
     """
     if not 1 <= size <= _MAX_PAGE:
         raise SettingsError(f"{option('size')} must lie between 1 and {_MAX_PAGE:,}.")
-    sort = [*_ORDERS[order], {"group": "asc"}]
-    if after is not None and len(after) != len(sort):
+    if after is not None and len(after) != 2:
         raise SettingsError("`after` must be that of the previous page.")
     check_sees_all(index, "the list of groups")
-    body: dict[str, Any] = {"size": size + 1, "track_total_hits": True, "sort": sort}
+    body: dict[str, Any] = {"size": size + 1, "track_total_hits": True, "sort": [_ORDERS[order], {"group": "asc"}]}
     if after is not None:
         body["search_after"] = list(after)
     scores = (reviewed or ReviewedIds()).scores() if order is GroupOrder.REVIEW else []
