@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from server_tools import delete_all, make_index, new_name, put
+from server_tools import delete_all, make_index, new_name, put, runs_painless
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.reports import ScreenReport
@@ -47,6 +47,10 @@ def prepared(client: Client, name: str, file: str, steps: tuple[str, ...], *, sa
     return found
 
 
+ON_SERVER = ("fold", "pipeline")
+"""Methods that need modules of the server, which Elasticsearch from pip does not have."""
+
+
 @pytest.fixture(scope="module")
 def shared(client: Client) -> Iterator[dict[str, NearDupe]]:
     """The indices of the methods that leave the groups as they are."""
@@ -60,8 +64,12 @@ def shared(client: Client) -> Iterator[dict[str, NearDupe]]:
         delete_all(client, name)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(
+    "method", [pytest.param(name, marks=[pytest.mark.product("opensearch")] * (name in ON_SERVER)) for name in METHODS]
+)
 def test_examples_of_methods(method: str, client: Client, index_name: str, shared: dict[str, NearDupe]) -> None:
+    if method in ON_SERVER and not runs_painless(client):
+        pytest.skip("this server has no modules for pipelines")
     names = {
         "NearDupe": NearDupe,
         "ScreenReport": ScreenReport,

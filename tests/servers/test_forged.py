@@ -11,7 +11,7 @@ import pytest
 from conftest import Cli
 from every_command import LOOKING, command_lines
 from hostile import check_shown
-from server_tools import JSON, change, family, hits, make_index, ours, put, send, theirs, versions, words
+from server_tools import JSON, change, family, hits, make_index, ours, put, runs_painless, send, theirs, versions, words
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import SettingsError
@@ -115,9 +115,14 @@ def test_fields_of_documents(grouped: str, client: Client, server_cli: Cli, tmp_
     assert (theirs(client, grouped), others(client, grouped)) == (before, beside)
 
 
-@pytest.mark.parametrize("options", [{}, {"check": True}, {"in_cluster": True, "check": True}])
+IN_CLUSTER = pytest.param({"in_cluster": True, "check": True}, marks=pytest.mark.product("opensearch"))
+
+
+@pytest.mark.parametrize("options", [{}, {"check": True}, IN_CLUSTER])
 def test_right_form_and_wrong_value(options: dict[str, Any], grouped: str, client: Client) -> None:
     """A fingerprint of another text, or a part of it, with the content hash of this one."""
+    if options.get("in_cluster") and not runs_painless(client):
+        pytest.skip("this server runs no Painless scripts")
     before, news = ours(client, grouped), NearDupe(grouped, client)
     names = ("signature", "bands", "samples", "tokens", "features", "state", "numeric")
     for name, id in zip(names, sorted(before), strict=True):

@@ -180,14 +180,15 @@ def test_hints_lead_out(state: Callable[[Client, str], None], client: Client, in
     }
 
 
+@pytest.mark.product("opensearch")
 def test_a_copy_without_the_mapping_is_prepared_under_another_prefix(
-    client: Client, index_name: str, server_cli: Cli
+    painless: Client, index_name: str, server_cli: Cli
 ) -> None:
     """`_reindex` copies the fields of this package, and the server maps them by their values."""
-    grouped(client, index_name)
+    grouped(painless, index_name)
     copy = f"{index_name}-copy"
     body = {"source": {"index": index_name}, "dest": {"index": copy}}
-    client.request("POST", path("_reindex"), params={"refresh": True, "wait_for_completion": True}, body=body)
+    painless.request("POST", path("_reindex"), params={"refresh": True, "wait_for_completion": True}, body=body)
     try:
         for line in (["doctor"], ["init", "--field", "text"], ["enrich"]):
             done = server_cli(line[0], copy, *line[1:])
@@ -200,9 +201,9 @@ def test_a_copy_without_the_mapping_is_prepared_under_another_prefix(
         for name in ("enrich", "group", "doctor"):
             done = server_cli(name, copy, "--prefix", "other")
             assert (done.code, complaints(done)) == (0, []), done.err
-        assert [one.size for one in NearDupe(copy, client, prefix="other").groups()] == [4, 3]
+        assert [one.size for one in NearDupe(copy, painless, prefix="other").groups()] == [4, 3]
     finally:
-        client.request("DELETE", path(copy))
+        painless.request("DELETE", path(copy))
 
 
 @pytest.mark.parametrize(

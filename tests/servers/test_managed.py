@@ -49,6 +49,12 @@ def through(cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Throug
     return run
 
 
+def skip_others(client: Client, service: str) -> None:
+    """Skip a test on the product that a service does not run."""
+    if client.server.product is not PRODUCTS[service]:
+        pytest.skip(f"this service runs {PRODUCTS[service].value}")
+
+
 @pytest.mark.parametrize(
     "service",
     [
@@ -69,8 +75,7 @@ def test_every_command(
     request: pytest.FixtureRequest,
 ) -> None:
     """The output is that of the product, but for the lines in a golden file."""
-    if client.server.product is not PRODUCTS[service]:
-        pytest.skip(f"this service runs {PRODUCTS[service].value}")
+    skip_others(client, service)
     settings = {"refresh_interval": "300ms"} if service == "collection" else {}  # there is no other refresh
     with served(SERVICES[service](server_url)) as proxy:
         run = through(proxy)
@@ -92,6 +97,7 @@ def test_every_command(
 @pytest.mark.product("opensearch")
 def test_a_collection(client: Client, index_name: str, server_url: str, through: Through, tmp_path: Path) -> None:
     """Commands wait for what they wrote, and need no request that a collection lacks; what it cannot do is refused."""
+    skip_others(client, "collection")
     file = texts_file(tmp_path)
     with served(CollectionProxy(server_url)) as proxy:
         run = through(proxy)
@@ -134,6 +140,7 @@ def test_a_collection_that_cannot_store_keys(
     client: Client, index_name: str, server_url: str, through: Through, tmp_path: Path
 ) -> None:
     """Without ids of documents, or if it ignores their versions."""
+    skip_others(client, "collection")
     put(client, index_name, {"a": {"text": "one two three four five six"}})
     with served(CollectionProxy(server_url, type="TIMESERIES")) as proxy:
         done = through(proxy)("init", index_name, "--field", "text")
@@ -222,6 +229,7 @@ def check_pages(news: NearDupe) -> None:
 
 @pytest.mark.product("elasticsearch")
 def test_elastic_serverless(client: Client, index_name: str, server_url: str, through: Through, tmp_path: Path) -> None:
+    skip_others(client, "serverless")
     file = texts_file(tmp_path)
     with served(ElasticServerlessProxy(server_url)) as proxy:
         run = through(proxy)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from conftest import Cli, read_jsonl
-from server_tools import make_index, ours, put, words
+from server_tools import make_index, make_or_skip, ours, put, words
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import IndexUnusable
@@ -100,8 +100,9 @@ def test_what_init_says(server_cli: Cli, client: Client, index_name: str) -> Non
     assert "preparation: --clean mail, not --clean mail, --mask digits" in refused.err
 
 
+@pytest.mark.product("opensearch")
 def test_a_keyword_field_has_keys(client: Client, index_name: str) -> None:
-    make_index(client, index_name, {"line": {"type": "wildcard"}, "code": {"type": "keyword"}})
+    make_or_skip(client, index_name, {"line": {"type": "wildcard"}, "code": {"type": "keyword"}}, {})
     put(client, index_name, {str(n): {"line": f"user {n} logged in from 10.0.0.{n}", "code": "A"} for n in range(3)})
     index = NearDupe(index_name, client)
     index.init(Settings.chosen(("line", "code"), preset="logs"))

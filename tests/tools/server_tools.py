@@ -124,11 +124,11 @@ def exists(client: Client, name: str) -> bool:
 
 
 def make_or_skip(client: Client, name: str, fields: JSON, settings: JSON) -> None:
-    """Create an index with settings that some servers do not support: there the test is skipped."""
+    """Create an index with fields or settings that some servers do not support: there the test is skipped."""
     try:
         make_index(client, name, fields, settings=settings)
     except RequestError:
-        pytest.skip("this server has no such setting")
+        pytest.skip("this server has no such field or setting")
 
 
 def put(client: Client, index: str, sources: Mapping[str, Any], *, routing: str | None = None) -> None:
