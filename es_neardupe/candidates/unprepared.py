@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from es_neardupe.candidates.detection import UnsuitedTexts, unsuited_texts
+from es_neardupe.candidates.random_texts import random_texts
 from es_neardupe.index import queries
 from es_neardupe.index.index import Index
-from es_neardupe.index.random_texts import random_texts
 from es_neardupe.keys.prepare.preparation import Preparation, Text
 from es_neardupe.keys.scheme import Scheme
 from es_neardupe.keys.unit import Unit

@@ -18,6 +18,7 @@ from es_neardupe.candidates.detection import (
     settings_by_lengths,
     unsuited_lengths,
 )
+from es_neardupe.candidates.random_texts import random_texts
 from es_neardupe.candidates.unprepared import UnpreparedTexts, unprepared_texts
 from es_neardupe.candidates.unrelated import UnrelatedCandidates, unrelated_candidates
 from es_neardupe.commands.init.prepared_sample import PreparedSample, prepared_sample
@@ -37,7 +38,6 @@ from es_neardupe.index.hidden_indices import check_names
 from es_neardupe.index.index import Index
 from es_neardupe.index.mapping import check_relations, check_source, check_text_fields, relations_to_skip
 from es_neardupe.index.permissions import check_writable
-from es_neardupe.index.random_texts import random_texts
 from es_neardupe.index.rollover import RolloverAlias, alias_named, next_index_has
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.slices import external_version, random_hits
