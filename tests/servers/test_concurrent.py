@@ -215,6 +215,25 @@ def at(stage: str, act: Any) -> Progress:
     return progress
 
 
+def test_written_between_counting_and_reading(client: Client, index_name: str) -> None:
+    """A run over all documents counts those that it has read."""
+    filled(client, index_name)
+    NearDupe(index_name, client).enrich()
+    late = {"_index": index_name, "_id": "late", "text": " ".join(words("late", 60))}
+    (action,) = NearDupe(index_name, client).fingerprinted([late])
+
+    def meanwhile() -> None:
+        put(client, index_name, {"late": {name: action[name] for name in ("text", "neardupe")}})
+
+    report = NearDupe(index_name, client).group(progress=at("reading keys", meanwhile))
+    assert (report.scope.whole, report.scope.affected, report.scope.documents) == (
+        True,
+        3 * FAMILIES + 1,
+        3 * FAMILIES + 1,
+    )
+    assert report.groups.grouped + report.groups.alone == 3 * FAMILIES + 1
+
+
 def test_changed_and_deleted_between_reading_and_verifying(client: Client, index_name: str) -> None:
     """Texts change after the keys are read: such documents are counted and skipped."""
     filled(client, index_name)

@@ -322,13 +322,13 @@ def _scope(index: Index, scope: RunScope, result: GroupingResult) -> GroupScope:
     verified = result.linked.verified
     corpus, inside = verified.corpus, int(verified.inside.sum())
     changed = int((verified.inside & verified.verifier.documents.changed).sum())
-    untouched = inside - len(result.groupings)
+    untouched, affected = inside - len(result.groupings), inside + len(corpus.corrupt)
     return GroupScope(
-        documents=scope.documents,
+        documents=affected if scope.whole else scope.documents,  # others may have written since they were counted
         unprocessed=index.documents.count(index.target.stale()),
         whole=scope.whole,
         reason=scope.reason,
-        affected=inside + len(corpus.corrupt),
+        affected=affected,
         states=corpus.states,
         stale=untouched + changed,
         untouched=untouched,
