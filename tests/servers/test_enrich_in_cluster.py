@@ -311,7 +311,7 @@ def test_an_interrupted_command_cancels_its_task(painless: Client, index_name: s
     program.send_signal(signal.SIGINT)
     _, said = program.communicate(timeout=60)
     assert program.returncode == 130, said
-    assert _tasks(painless, index_name) == []
+    wait_until(lambda: not _tasks(painless, index_name))
     assert 0 < len(enriched(painless, index_name)) < len(SOURCES)
     assert news.enrich(in_cluster=True).writes.left == 0
     assert news.enrich(check=True).writes.unchanged == len(SOURCES)
