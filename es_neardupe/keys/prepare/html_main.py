@@ -35,20 +35,15 @@ APART_NAMES = (
     _NAVIGATION
     | {of + name for of in _OF_NAVIGATION for name in _NAVIGATION}
     | names(
-        "mainmenu sitemenu topmenu sidemenu mobilemenu pagemenu menubar breadcrumb breadcrumbs pagination"
-        " pager sidebar sitesidebar pagesidebar globalsidebar mainsidebar leftsidebar rightsidebar"
-        " sphinxsidebar bssidebar toc tableofcontents skiplink siteheader pageheader globalheader sitefooter"
-        " pagefooter globalfooter footer masthead colophon copyright cookie cookies cookiebanner cookiebar"
-        " cookienotice cookieconsent cookiepopup cookielaw consent gdpr newsletter newslettersignup"
-        " newsletterform newsletterbox subscribe signup social share sharing socialbar sociallinks"
-        " socialbuttons socialicons socialtools sharebar sharelinks sharebuttons shareicons sharetools"
-        " socialshare sharedaddy related relatedposts relatedarticles relatedlinks relatedcontent"
-        " relatedstories recommended recommendations readalso readmore morestories comment comments"
-        " commentlist commentform respond disqusthread ad ads adbox adslot adunit advert advertisement"
-        " sponsored promo promobox outbrain taboola popup modal overlay printfooter catlinks noprint"
-        " onetrustbannersdk onetrustconsentsdk cybotcookiebotdialog usercentricsroot didomihost qccmp2container"
-        " cookielawinfobar ccwindow ckyconsentcontainer borlabscookie tarteaucitronroot cmplzcookiebannercontainer"
-        " iubendacsbanner osanocmwindow cmpwrapper cmpbox fbcomments readercomments alsobought recentlyviewed minicart"
+        "mainmenu sitemenu topmenu sidemenu mobilemenu pagemenu menubar pager globalsidebar mainsidebar"
+        " leftsidebar rightsidebar sphinxsidebar bssidebar toc tableofcontents skiplink siteheader pageheader"
+        " globalheader globalfooter masthead colophon copyright cookieconsent cookielaw newslettersignup signup"
+        " socialbuttons socialicons socialtools sharebuttons shareicons sharetools socialshare sharedaddy"
+        " relatedstories readalso readmore morestories respond disqusthread ad ads adbox adslot adunit promo"
+        " promobox outbrain taboola popup modal overlay printfooter catlinks noprint onetrustbannersdk"
+        " onetrustconsentsdk cybotcookiebotdialog usercentricsroot didomihost qccmp2container cookielawinfobar"
+        " ccwindow ckyconsentcontainer borlabscookie tarteaucitronroot cmplzcookiebannercontainer iubendacsbanner"
+        " osanocmwindow cmpwrapper cmpbox fbcomments readercomments alsobought recentlyviewed minicart"
     )
     | _FURNITURE
     | {before + name for before in _BEFORE for name in _FURNITURE}
