@@ -57,7 +57,7 @@ class Done:
 
     pipelines: Mapping[str, IndexPipelines]
     texts: int = 0
-    different: tuple[ingest.Difference, ...] = ()
+    different: tuple[ingest.OtherFields, ...] = ()
     changed: tuple[str, ...] = ()
     stored: tuple[str, ...] = ()
     deleted: tuple[str, ...] = ()

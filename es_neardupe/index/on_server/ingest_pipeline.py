@@ -35,7 +35,7 @@ _DEFAULT, _FINAL = "index.default_pipeline", "index.final_pipeline"
 _TOGETHER = 500
 
 
-class Difference(NamedTuple):
+class OtherFields(NamedTuple):
     """A text for which the server makes other fields than Python."""
 
     text: str
@@ -203,7 +203,7 @@ def check_keys(index: IndexHandle, settings: Settings) -> int:
 
 def differences(
     index: IndexHandle, settings: Settings, body: Mapping[str, Any], texts: Sequence[str]
-) -> Iterator[Difference]:
+) -> Iterator[OtherFields]:
     """Texts whose fields the server makes otherwise than Python, by ``_simulate``: nothing is stored.
 
     Each text is in the first field; all others are null.
@@ -225,7 +225,7 @@ def differences(
                 expected |= {settings.group_field: expected["group"]}
                 found = {**found, settings.group_field: source.get(settings.group_field)}
             if found != expected:
-                yield Difference(text, expected, found)
+                yield OtherFields(text, expected, found)
 
 
 # pipelines of the server and of indices
