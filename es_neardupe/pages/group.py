@@ -61,8 +61,6 @@ _VALUE, _VALUE_LINE = 34, 46
 """Characters of a value among many, and of a line of them."""
 _FRAME, _FRAME_WITH_NUMBER = 3, 6
 """Characters that the frame of a value takes, without and with a number of documents."""
-_NOTE = 300
-"""Characters of a reading in the pane of readings."""
 _FOLDED = 4000
 """Characters between two places beyond which their middle is folded."""
 _WHOLE = 200_000
