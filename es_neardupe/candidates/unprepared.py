@@ -41,7 +41,7 @@ _MISREAD_WORDS = 200
 _MINIMUM = 0.25
 """Share of the documents that are of one kind."""
 _ENOUGH = 20
-"""Documents by which the kind of the texts of an index can be told."""
+"""Documents that are enough to recognise the kind of the texts in an index."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +65,7 @@ def beginning_of(text: Text) -> str:
 
 def unfit_texts(index: Index, processed: int) -> tuple[UnpreparedTexts | None, UnsuitedTexts | None]:
     """What does not fit the keys of an opened index: the texts of random documents, and the lengths of all. Texts are
-    read if lengths do not fit, or if a run has ``processed`` enough documents that their kind can be told."""
+    read if lengths do not fit, or if a run has ``processed`` enough documents to recognise their kind."""
     unsuited, target = unsuited_texts(index), index.target
     if index.settings.scheme.preparation or (processed < _ENOUGH and (unsuited is None or unsuited.preset is None)):
         return None, unsuited
