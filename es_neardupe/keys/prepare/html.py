@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from es_neardupe.errors import SettingsError
-from es_neardupe.keys.prepare import html_kernel, html_places
+from es_neardupe.keys.prepare import escaped, html_kernel, html_places
 from es_neardupe.keys.prepare.html_guard import without_tags
 from es_neardupe.keys.prepare.html_main import main_of
 from es_neardupe.keys.prepare.html_page import Kept, Page, seen_of, tidy
@@ -35,6 +35,7 @@ CONFORMANCE = (
 def text(html: str, *, main: bool) -> str:
     """The text of a page. Raises `SettingsError` if the installed parser reads pages in another way."""
     _check_parser()
+    html = escaped.unescaped(html)
     made = html_kernel.text(html, main=main)
     if made is not None:
         return made
@@ -44,6 +45,12 @@ def text(html: str, *, main: bool) -> str:
 def placed(html: str, *, main: bool) -> PlacedText:
     """The same with the place of each character in the source."""
     _check_parser()
+    if (page := escaped.placed(html)) is not None:
+        return page.then(_placed(page.prepared, main=main))
+    return _placed(html, main=main)
+
+
+def _placed(html: str, *, main: bool) -> PlacedText:
     if html_kernel.is_too_costly(html):
         return html_places.places_without_tags(html)
     return html_places.places_of(html, _kept(html, main=main))
