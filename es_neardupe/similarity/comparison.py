@@ -47,7 +47,8 @@ class Side:
     """Words that are compared; of a prepared text, those that are left."""
     _text: PlacedText = field(repr=False)
     as_prepared: bool = False
-    """Whether it is shown as it was prepared, with places in that text: others take too long to find."""
+    """Whether it is shown as it was prepared, with places in that text: the original is encoded, or places in it take
+    too long to find."""
     fields: Mapping[str, str] = field(default_factory=dict, hash=False)
     """Field -> its text, for the fields to show; empty for a file."""
 
@@ -283,7 +284,7 @@ class Containment:
     """Share of the document's words that are in common passages."""
     common_words: int
     passages: tuple[Block, ...]
-    """``a`` is in the probe, ``b`` in the document; none if the places in one of them take too long to find."""
+    """``a`` is in the probe, ``b`` in the document; none if one of them is shown as it was prepared."""
     excerpt: str
     """The beginning of the longest passage."""
 

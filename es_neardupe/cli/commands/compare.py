@@ -165,7 +165,10 @@ def _show(found: CompareReport) -> None:
         if not side.words:
             warn(f"{side.name} has no words: it is empty.")
         if side.as_prepared:
-            warn(f"{side.name} is shown as it was prepared: the places in the original text take too long to find.")
+            warn(
+                f"{side.name} is shown as it was prepared: the original text is encoded, or places in it take too "
+                "long to find."
+            )
     if found.facts:
         facts = [
             (

@@ -26,7 +26,8 @@ class PlacedPiece(NamedTuple):
 class PlacedText:
     """An original text and what is left of it, with the place of each character that is left.
 
-    Finding the places in some texts would take too long: for these, the prepared text is the original, too.
+    Some texts are encoded, or finding places in them would take too long: for these, the prepared text is the original,
+    too.
     """
 
     original: str
@@ -36,7 +37,7 @@ class PlacedText:
     _ends: Ints | None = field(default=None, repr=False, compare=False)
     """int64[prepared]: the one after the last. An empty range is a character whose place is not known."""
     as_prepared: bool = False
-    """Whether the prepared text is the original because finding places would take too long."""
+    """Whether the prepared text is the original because this one is encoded, or finding places would take too long."""
 
     @classmethod
     def of_pieces(cls, original: str, pieces: Iterable[PlacedPiece]) -> PlacedText:

@@ -89,15 +89,15 @@ class Preparation:
         if self.clean is None:
             return value
         if self.clean is Clean.MAIL:
-            from es_neardupe.keys.prepare import mail  # its phrases are loaded for mails only
+            from es_neardupe.keys.prepare import mail, mime  # phrases are loaded for mails only
 
-            return mail.own_text(value)
+            return mail.own_text(mime.decoded(value) or value)
         from es_neardupe.keys.prepare import html  # the parser is loaded for pages only
 
         return html.text(value, main=self.clean is Clean.HTML_MAIN)
 
     def _placed(self, value: str) -> PlacedText:
-        if self._takes_long_to_place(value):
+        if self._takes_long_to_place(value) or self._decodes(value):
             prepared = self._value(value)
             return PlacedText(prepared, prepared, as_prepared=True)
         if self.clean is None:
@@ -113,6 +113,14 @@ class Preparation:
         if not self.masks:
             return cleaned
         return cleaned.then(PlacedText.of_pieces(cleaned.prepared, masks.masked_pieces(cleaned.prepared, self.masks)))
+
+    def _decodes(self, value: str) -> bool:
+        """Whether the words of a value are none of the original: it is a message whose parts are encoded."""
+        if self.clean is not Clean.MAIL:
+            return False
+        from es_neardupe.keys.prepare import mime
+
+        return mime.decoded(value) is not None
 
     def _takes_long_to_place(self, value: str) -> bool:
         if self.clean in (Clean.HTML, Clean.HTML_MAIN) and len(value) > _PLACED_WORDS:
