@@ -6,11 +6,13 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from html import unescape
 
 from es_neardupe.candidates.detection import UnsuitedTexts, unsuited_texts
 from es_neardupe.candidates.random_texts import random_texts
 from es_neardupe.index import queries
 from es_neardupe.index.index import Index
+from es_neardupe.keys.prepare import mime
 from es_neardupe.keys.prepare.preparation import Preparation, Text
 from es_neardupe.keys.scheme import Scheme
 from es_neardupe.keys.unit import Unit
@@ -33,7 +35,8 @@ _LINE_WORDS = 60
 _VARIABLES = Preparation(masks=(Mask.UUID, Mask.TIME, Mask.IP))
 """Masks of what hardly ever occurs in other short texts, or in the first lines of others."""
 _MISREAD = re.compile(
-    r"[^\W\d_]{2}[-\u00ac\u00ad]\n\s*[^\W\d_]{2}|[a-z\u00df-\u00ff][015][a-z\u00df-\u00ff]|[\ufb00-\ufb06]"
+    r"[^\W\d_]{2}[-\u00ac\u00ad]\n\s*[^\W\d_]{2}"
+    r"|(?<!\w)[^\W\d_]{0,30}[a-z\u00df-\u00ff][015][a-z\u00df-\u00ff]{1,30}(?!\w)|[\ufb00-\ufb06]"
 )
 """A word that is divided at a line end, that has a digit which looks like a letter, or that has a ligature."""
 _MISREAD_WORDS = 200
@@ -83,7 +86,7 @@ def unprepared_texts(texts: Iterable[Text], scheme: Scheme) -> UnpreparedTexts |
         documents += bool(text.strip())
         if (kind := _kind(text)) is not None:
             kinds[kind] += 1
-            whole_pages += kind == "pages" and _WHOLE_PAGE.search(text) is not None
+            whole_pages += kind == "pages" and _WHOLE_PAGE.search(unescape(text)) is not None
     ((kind, found),) = kinds.most_common(1) or [("", 0)]
     if found < _MINIMUM * documents or not found or (kind == "scans" and scheme.unit is Unit.CHARACTER):
         return None
@@ -98,7 +101,9 @@ def unprepared_texts(texts: Iterable[Text], scheme: Scheme) -> UnpreparedTexts |
 
 
 def _kind(text: str) -> str | None:
-    if sum(1 for _ in zip(_TAG.finditer(text), range(_TAGS), strict=False)) == _TAGS:
+    if mime.decoded(text) is not None:
+        return "mails"
+    if sum(1 for _ in zip(_TAG.finditer(unescape(text)), range(_TAGS), strict=False)) == _TAGS:
         return "pages"
     words = len(text.split())
     if _is_log_line(text):

@@ -14,12 +14,18 @@ PAGE = (
 )
 FRAGMENT = "<p>The <b>new</b> bridge<br>is <i>open</i> since Monday.</p>"
 MAIL = "Monday suits me.\n\nOn 3 Mar 2026 at 09:10, Ann Example wrote:\n> Shall we meet on Monday?\n\n-- \nBob Example"
+ESCAPED = "&lt;p&gt;The &lt;b&gt;new&lt;/b&gt; bridge&lt;br&gt;is &lt;i&gt;open&lt;/i&gt; since Monday.&lt;/p&gt;"
+MESSAGE = (
+    "From: a@b.example\nContent-Type: multipart/alternative; boundary=x\n\n--x\nContent-Type: text/html\n"
+    f"\n{PAGE}\n--x--"
+)
 LINE = "2026-06-21T10:00:16.759Z INFO [thread-46] GET /api/v1/items/90499 took 32319ms from 10.0.0.7"
 TRACE = f"{LINE}\njava.io.IOException: Broken pipe\n" + "\tat com.example.Order.load(Order.java:52)\n" * 40
 SCAN = "The harbour com-\nmission has re-\nfused to build a bridge, and the c0uncil will vote on it in spring."
 PLAIN = [
     "The bridge over the harbour was opened on Monday, 3 March 2026, at 10:30, after two years of work.",
     "Samsung 55 inch television UE55AU7172, 4K, black",
+    "Images a1b2c3d4 and 0f1e5d0c of the camera, object 65f1a2b3c4d5e6f7, are not sharp",
     "Spare part fade3791 for the pump baca4105, in stock",
     "if a < b and c > d: print('<none>')  # neither is a tag",
     "In HTML, <p> begins a paragraph and </p> ends it.",
@@ -34,12 +40,14 @@ PLAIN = [
     [
         (PAGE, "pages", "--clean html-main"),
         (FRAGMENT, "pages", "--clean html"),
+        (ESCAPED, "pages", "--clean html"),
         (MAIL, "mails", "--clean mail"),
+        (MESSAGE, "mails", "--clean mail"),
         (LINE, "log lines", "--preset logs"),
         (TRACE, "log lines", "--preset logs"),
         (SCAN, "scans", "--preset scans"),
     ],
-    ids=["page", "fragment", "mail", "log line", "stack trace", "scan"],
+    ids=["page", "fragment", "escaped page", "mail", "message", "log line", "stack trace", "scan"],
 )
 def test_kinds(text: str, kind: str, options: str) -> None:
     """A third of the documents with words is enough, a seventh is not."""
