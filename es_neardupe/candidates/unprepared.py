@@ -34,6 +34,8 @@ _LINE_WORDS = 60
 """Words of a log line, at most."""
 _VARIABLES = Preparation(masks=(Mask.UUID, Mask.TIME, Mask.IP))
 """Masks of what hardly ever occurs in other short texts, or in the first lines of others."""
+_LEVEL = re.compile(r'"(?:level|severity|lvl|log\.level)"\s*:')
+"""A field of a log line in JSON."""
 _MISREAD = re.compile(
     r"[^\W\d_]{2}[-\u00ac\u00ad]\n\s*[^\W\d_]{2}"
     r"|(?<!\w)[^\W\d_]{0,30}[a-z\u00df-\u00ff][015][a-z\u00df-\u00ff]{1,30}(?!\w)|[\ufb00-\ufb06]"
@@ -117,4 +119,6 @@ def _kind(text: str) -> str | None:
 
 
 def _is_log_line(text: str) -> bool:
-    return len(text.split()) <= _LINE_WORDS and _VARIABLES.text(text) != text
+    if len(text.split()) > _LINE_WORDS:
+        return False
+    return _VARIABLES.text(text) != text or (text.startswith("{") and _LEVEL.search(text) is not None)

@@ -20,6 +20,7 @@ MESSAGE = (
     f"\n{PAGE}\n--x--"
 )
 LINE = "2026-06-21T10:00:16.759Z INFO [thread-46] GET /api/v1/items/90499 took 32319ms from 10.0.0.7"
+JSON_LINE = '{"ts":1764210041.12,"level":"info","msg":"request done","dur":"12.5ms","status":200}'
 TRACE = f"{LINE}\njava.io.IOException: Broken pipe\n" + "\tat com.example.Order.load(Order.java:52)\n" * 40
 SCAN = "The harbour com-\nmission has re-\nfused to build a bridge, and the c0uncil will vote on it in spring."
 PLAIN = [
@@ -44,10 +45,11 @@ PLAIN = [
         (MAIL, "mails", "--clean mail"),
         (MESSAGE, "mails", "--clean mail"),
         (LINE, "log lines", "--preset logs"),
+        (JSON_LINE, "log lines", "--preset logs"),
         (TRACE, "log lines", "--preset logs"),
         (SCAN, "scans", "--preset scans"),
     ],
-    ids=["page", "fragment", "escaped page", "mail", "message", "log line", "stack trace", "scan"],
+    ids=["page", "fragment", "escaped page", "mail", "message", "log line", "log line in JSON", "stack trace", "scan"],
 )
 def test_kinds(text: str, kind: str, options: str) -> None:
     """A third of the documents with words is enough, a seventh is not."""
