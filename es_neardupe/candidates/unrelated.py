@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -26,6 +26,12 @@ _RELATED = 0.5
 
 _RARE = 0.01
 """Share of all pairs. More pairs than that are alike because of frequent shingles."""
+
+_COMMON = 0.1
+"""Share of the texts that have a shingle of boilerplate."""
+
+_PASSAGE = 3
+"""Words of a shingle that is part of a passage, at least: fewer are frequent in any text."""
 
 _USUAL = {
     (Unit.WORD, 1): (0.0604, 0.0794, 0.0888, 0.0959, 0.1023, 0.1084, 0.1148, 0.1219, 0.1314, 0.1489),
@@ -53,6 +59,8 @@ class UnrelatedCandidates:
     of_a_million: float
     documents: int
     """Random documents whose texts it was computed from; 0: texts of usual lengths in English."""
+    boilerplate: bool = False
+    """Whether they are that many because of passages that many of these texts have in common."""
 
     @property
     def too_many(self) -> bool:
@@ -63,6 +71,14 @@ class UnrelatedCandidates:
 def unrelated_candidates(scheme: Scheme, threshold: float, features: Sequence[U64] = ()) -> UnrelatedCandidates:
     """The candidates of pairs of these texts (features of each) that are not related, or with too few texts those of
     usual ones. Texts that match another one are left out, and rare pairs that are nearly as similar."""
+    found = _candidates(scheme, threshold, features)
+    if not (found.too_many and found.documents and scheme.unit is Unit.WORD and scheme.shingle >= _PASSAGE):
+        return found
+    rest = _candidates(scheme, threshold, _without_common(features))
+    return replace(found, boilerplate=rest.documents > 0 and not rest.too_many)
+
+
+def _candidates(scheme: Scheme, threshold: float, features: Sequence[U64]) -> UnrelatedCandidates:
     texts = [one for one in features if len(one)]
     left, right = np.triu_indices(len(texts), 1)
     found = resemblances(texts, left, right) if len(texts) > 1 else np.zeros(0)
@@ -76,6 +92,13 @@ def unrelated_candidates(scheme: Scheme, threshold: float, features: Sequence[U6
     if related.sum() <= _RARE * len(found):
         found = found[~related]
     return UnrelatedCandidates(of_a_million=_MILLION * _mean_probability(scheme, found), documents=documents)
+
+
+def _without_common(texts: Sequence[U64]) -> list[U64]:
+    """The features of texts without those that many of them have."""
+    features, counts = np.unique(np.concatenate(texts), return_counts=True)
+    common = features[counts > _COMMON * len(texts)]
+    return [np.setdiff1d(text, common, assume_unique=True) for text in texts]
 
 
 def _mean_probability(scheme: Scheme, resemblance: Floats) -> float:

@@ -175,7 +175,12 @@ def show_unrelated(found: UnrelatedCandidates | None, *, advise: bool = True) ->
         return
     number = f"{found.of_a_million:,.0f}" if found.of_a_million >= 1 else "fewer than 1"
     show(f"Of a million unrelated texts, {number} {'becomes a candidate' if number == '1' else 'become candidates'}.")
-    if found.too_many and advise:
+    if found.boilerplate:
+        warn(
+            "Passages that many documents have in common make unrelated texts meet: larger shingles do not help, but "
+            "`group` and `pairs` leave these passages out with --ignore-common auto."
+        )
+    elif found.too_many and advise:
         warn(
             "These keys make unrelated texts meet, each of which is compared: use larger shingles, a higher threshold, "
             "or bands of more rows."

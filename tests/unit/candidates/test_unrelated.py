@@ -79,3 +79,15 @@ def test_the_order_of_the_texts_changes_no_digit() -> None:
     found = features(texts, scheme.shingle, scheme.unit)
     numbers = {unrelated_candidates(scheme, 0.5, found[turn:] + found[:turn]) for turn in range(0, 140, 4)}
     assert len(numbers) == 1
+
+
+def test_boilerplate_is_the_cause_if_its_passages_are() -> None:
+    """A disclaimer of 60 words below texts of 10 to 30 words, and frequent words in any order."""
+    disclaimer, frequent = " ".join(words("disclaimer", 60)), words("frequent", 4)
+    mails = [f"{' '.join(words(('mail', row), 10 + row % 20))} {disclaimer}" for row in range(150)]
+    chosen = Settings.chosen(("text",), threshold=0.5)
+    found = unrelated_candidates(chosen.scheme, 0.95, features(mails, 5))
+    assert (found.too_many, found.boilerplate, found.documents) == (True, True, 150)
+    noise = [" ".join(frequent[(row * 7 + place * place * row) % 4] for place in range(80)) for row in range(150)]
+    one_row = Scheme(bands=20, rows=1, shingle=2)
+    assert not unrelated_candidates(one_row, 0.8, features(noise, 2)).boilerplate
