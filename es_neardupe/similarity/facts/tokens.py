@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from es_neardupe.keys.arrays import U64, Flags, Ints, Octets
+from es_neardupe.keys.arrays import U32, U64, Flags, Ints, Octets
 from es_neardupe.keys.prepare.placed import PlacedPiece, PlacedText
 from es_neardupe.keys.shingles import token_runs
 from es_neardupe.keys.text import Range
@@ -21,7 +21,9 @@ from es_neardupe.similarity.facts.marks import marks_of
 from es_neardupe.similarity.facts.scanner import Tokens, scan
 from es_neardupe.similarity.facts.vocabulary import FUNCTION_WORDS
 
-_SENTENCE_END = re.compile(r"[.!?…:;•\n\t]|--")
+_SENTENCE_END = np.zeros(ord("…") + 2, np.bool_)
+"""Whether each character ends a sentence."""
+_SENTENCE_END[[ord(one) for one in ".!?…:;•\n\t"]] = True
 _AFTER_LABEL = re.compile(r":[ \t\u00a0]+")
 """Between a label and its value, such as ``Customer: Maier``: capitals are not those of a sentence."""
 _COMPOSED = re.compile(r"[^\u0300-\u036f\u1160-\u11ff][\u0300-\u036f\u1160-\u11ff]*|.", re.DOTALL)
@@ -275,21 +277,24 @@ def _title_size(text: str, tokens: Tokens) -> int:
 def _flags(text: str, tokens: Tokens, spans: Ints, title: int) -> Octets:
     starts, ends = spans.T
     flags = np.zeros(len(tokens), np.uint8)
-    for k in (np.flatnonzero(starts[1:] - ends[:-1] > 1) + 1).tolist():
-        if _SENTENCE_END.search(text, tokens.ends[k - 1], tokens.starts[k]):
-            flags[k] = _START
+    characters = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
+    flags[1:][_end_sentences(characters, ends[:-1], starts[1:])] = _START
     flags[:1] = _START
     is_word = np.ones(len(tokens), np.bool_)
     is_word[list(tokens.kinds)] = False
     is_function_word = np.fromiter(map(FUNCTION_WORDS.__contains__, tokens.keys), np.bool_, len(tokens))
-    lower = _begin_in_lower_case(text, starts)
+    lower = _are_lower_case(characters[starts])
     flags[is_word & ~is_function_word] |= _CONTENT
     flags[is_word & lower] |= _LOWER
-    for k in np.flatnonzero(is_word & ~lower).tolist():
-        if flags[k] & _START and not (k and _AFTER_LABEL.fullmatch(text, tokens.ends[k - 1], tokens.starts[k])):
-            flags[k] |= _UNCERTAIN
-        elif tokens.ends[k] - tokens.starts[k] == 1 or not text[tokens.starts[k] : tokens.ends[k]].isupper():
-            flags[k] |= _INNER
+    uncertain = is_word & ~lower & (flags & _START != 0)
+    for k in np.flatnonzero(uncertain).tolist():
+        if k and _AFTER_LABEL.fullmatch(text, tokens.ends[k - 1], tokens.starts[k]):
+            uncertain[k] = False
+    inner = is_word & ~lower & ~uncertain
+    for k in np.flatnonzero(inner & (ends - starts > 1)).tolist():
+        inner[k] = not text[tokens.starts[k] : tokens.ends[k]].isupper()
+    flags[uncertain] |= _UNCERTAIN
+    flags[inner] |= _INNER
     first = flags[:title]
     if 2 * np.count_nonzero((first & _CONTENT != 0) & (first & _LOWER == 0)) > title:
         upper = first & _LOWER == 0
@@ -297,12 +302,25 @@ def _flags(text: str, tokens: Tokens, spans: Ints, title: int) -> Octets:
     return flags
 
 
-def _begin_in_lower_case(text: str, starts: Ints) -> Flags:
-    """Whether the character at each place is a letter in lower case."""
-    first = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)[starts]
-    lower = (first >= ord("a")) & (first <= ord("z"))
-    for k in np.flatnonzero(first > _ASCII).tolist():
-        lower[k] = chr(first[k]).islower()
+def _end_sentences(characters: U32, starts: Ints, ends: Ints) -> Flags:
+    """Whether a sentence ends in each range of two characters or more: at a sign, or at two hyphens."""
+    signs = _before(_SENTENCE_END[np.minimum(characters, len(_SENTENCE_END) - 1)])
+    hyphen = characters == ord("-")
+    hyphens = _before(hyphen[1:] & hyphen[:-1])
+    found: Flags = (ends - starts > 1) & ((signs[ends] > signs[starts]) | (hyphens[ends - 1] > hyphens[starts]))
+    return found
+
+
+def _before(flags: Flags) -> Ints:
+    """How many are true before each place, and in all."""
+    return np.concatenate(([0], np.cumsum(flags)))
+
+
+def _are_lower_case(characters: U32) -> Flags:
+    """Whether each is a letter in lower case."""
+    lower = (characters >= ord("a")) & (characters <= ord("z"))
+    for k in np.flatnonzero(characters > _ASCII).tolist():
+        lower[k] = chr(characters[k]).islower()
     return lower
 
 
