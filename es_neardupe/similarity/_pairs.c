@@ -1,5 +1,5 @@
 /* The inner loops of comparing pairs of texts in C: greedy string tiling, edit distance, common features, and the
- * changes of tokens (_changes.h). They give the
+ * changes of tokens (_changes.h); and the ordinary words of a text (_words.h). They give the
  * same results as the code in Python beside each of their callers, which does the work where this was not built, and for
  * pairs that are refused here. So time is at most proportional to the length of the texts (for tiles times a logarithm),
  * whatever they hold. Every access to memory is within what was handed in.
@@ -538,6 +538,7 @@ static PyObject *common(PyObject *self, PyObject *args)
 }
 
 #include "_changes.h"
+#include "_words.h"
 
 static PyMethodDef methods[] = {
     {"tiles", tiles, METH_VARARGS, tiles_doc},
@@ -545,6 +546,7 @@ static PyMethodDef methods[] = {
     {"distances", distances, METH_VARARGS, distances_doc},
     {"common", common, METH_VARARGS, common_doc},
     {"changes", changes, METH_VARARGS, changes_doc},
+    {"words", words, METH_VARARGS, words_doc},
     {NULL, NULL, 0, NULL},
 };
 

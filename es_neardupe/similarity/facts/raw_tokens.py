@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from itertools import islice
 
 _HAN = r"\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _UNCASED = (
@@ -37,8 +36,7 @@ _BEGINS_WITH_A_DIGIT = (
     r"|\d+[百千백천])"
 )
 _RAW = re.compile(
-    r"(?P<run>(?<!\S)[a-z]+(?:[ \n][a-z]+)+(?=[ ,;\n]))"  # most words, several at once
-    r"|(?P<plain>(?:[A-Z]?[a-z]+|[A-Z]+)(?=[ ,;\n]))"  # most others, found without the other alternatives
+    r"(?P<plain>(?:[A-Z]?[a-z]+|[A-Z]+)(?=[ ,;\n]))"  # most words, found without the other alternatives
     r"|(?P<address>\bhttps?://[^\s<>\"]+|\bwww\.[^\s<>\"]+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+)"
     r"|(?P<phone>\+\d[\d ()/.-]{5,}\d|\(\d{3}\)\s?\d{3}[-. ]\d{4}\b|\b\d{3}[-.]\d{3}[-.]\d{4}\b|\b\d{3}[-/]\d{4}\b)"
     rf"|(?=[\d½¼¾⅓⅔⅛⅜⅝⅞])(?:{_BEGINS_WITH_A_DIGIT})"
@@ -50,10 +48,6 @@ _RAW = re.compile(
     rf"|(?P<word>(?:km/h|m/s)\b|[Nn]°|[A-Z]{{2,}}(?=[A-Z][a-z])|[^\W\d_{_UNCASED}]+"
     rf"|[{_HAN}]|(?:(?![{_HAN}])(?=[{_UNCASED}])[^\W\d_])+)"
 )
-RUN, _WORD = re.compile(r"(?P<run>[a-z]+(?:[ \n][a-z]+)*)"), re.compile(r"(?P<plain>[a-z]+)")
-"""A run, and a word of it."""
-AHEAD = 10
-"""Raw tokens of a fact, and those that are looked at to find its end."""
 WORDS = ("plain", "word")
 NUMBERS = ("number", "spaced", "fraction", "myriads")
 BLANKS = " \u00a0\u2009\u202f\n"
@@ -65,30 +59,49 @@ YEAR = re.compile(r"(?:19|20)\d\d")
 
 
 class RawTokens:
-    """The raw tokens of a text, and what stands next to them."""
+    """The raw tokens of a text from one on, found when they are looked at, and what stands next to them."""
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.raw = list(_RAW.finditer(text))
+        self.raw: list[re.Match[str]] = []
+        self._before = -1
+        self._near: dict[int, str] = {}
 
-    def split(self, i: int) -> None:
-        """Make the first words of a run raw tokens, which a fact may consist of."""
-        start, end = self.raw[i].span()
-        found = list(islice(_WORD.finditer(self.text, start, end), AHEAD))
-        rest = found[-1].end() + 1
-        self.raw[i : i + 1] = [*found, *RUN.finditer(self.text, rest, end)]
+    def first_from(self, at: int) -> re.Match[str] | None:
+        """The first raw token from a place on that is in no other one."""
+        return _RAW.search(self.text, at)
+
+    def begin(self, first: re.Match[str], before: int) -> None:
+        """Make a token number 0. ``before``: the end of the one before it; -1 if there is none."""
+        self.raw, self._before, self._near = [first], before, {}
+
+    def has(self, k: int) -> bool:
+        """Whether there is a token with this number."""
+        while len(self.raw) <= k and (following := self.first_from(self.raw[-1].end())):
+            self.raw.append(following)
+        return k < len(self.raw)
 
     def part(self, i: int) -> tuple[str, int, int]:
         """A raw token and its place."""
         match = self.raw[i]
         return match[0], match.start(), match.end()
 
+    def between(self, k: int) -> str:
+        """What is between a raw token and the one before it."""
+        return self.text[self.raw[k - 1].end() if k else self._before : self.raw[k].start()]
+
     def near(self, i: int) -> str:
         """A raw token in lower case, if only blanks, one line break and one of ``.,-`` separate it from the one before
         it; else the empty string."""
-        if not 0 < i < len(self.raw):
+        near = self._near.get(i)
+        if near is None:
+            near = self._near[i] = self._found_near(i)
+        return near
+
+    def _found_near(self, i: int) -> str:
+        if not self.has(i) or (i == 0 and self._before < 0):
             return ""
-        between = self.text[self.raw[i - 1].end() : self.raw[i].start()]
+        between = self.between(i)
         if between not in _ONE_BLANK:
             sign = between.strip(BLANKS)
             if len(between) > _MAX_BLANKS or between.count("\n") > 1 or sign not in _SEPARATORS:
@@ -96,7 +109,7 @@ class RawTokens:
         return self.raw[i][0].lower()
 
     def is_adjacent(self, i: int) -> bool:
-        return i < len(self.raw) and self.raw[i].start() == self.raw[i - 1].end()
+        return self.has(i) and self.raw[i].start() == self.raw[i - 1].end()
 
     def is_year(self, i: int) -> bool:
         return bool(self.near(i) and YEAR.fullmatch(self.raw[i][0]))
@@ -104,7 +117,7 @@ class RawTokens:
     def next_word(self, k: int) -> str:
         """As `near`, but without a comma before it."""
         near = self.near(k)
-        return near if near and "," not in self.text[self.raw[k - 1].end() : self.raw[k].start()] else ""
+        return near if near and "," not in self.between(k) else ""
 
     def only_blanks_before(self, k: int, others: str = "") -> bool:
-        return not self.text[self.raw[k - 1].end() : self.raw[k].start()].strip(f" \u00a0\n-{others}")
+        return not self.between(k).strip(f" \u00a0\n-{others}")

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from es_neardupe.options import FactKind
+from es_neardupe.similarity import batch
 from es_neardupe.similarity.facts import vocabulary as words
-from es_neardupe.similarity.facts.raw_tokens import AHEAD, BLANKS, NUMBERS, RUN, WORDS, YEAR, RawTokens
+from es_neardupe.similarity.facts.raw_tokens import BLANKS, NUMBERS, WORDS, YEAR, RawTokens
 from es_neardupe.similarity.facts.spelled_numbers import ordinal_after, spelled, spelled_decimals, spelled_part
 
 _SPECIAL = frozenset().union(
@@ -47,6 +48,7 @@ _PLAIN_DIGITS = {
     **dict(zip(map(ord, "，．％￥：／－　"), ",.%¥:/- ", strict=True)),
 }
 """Digits of other scripts, and signs of East Asian width, as the usual ones."""
+_OTHER_DIGITS = re.compile(f"[{''.join(map(chr, _PLAIN_DIGITS))}]")
 _FRACTIONS = {
     "½": 1 / 2,
     "¼": 1 / 4,
@@ -153,10 +155,11 @@ def _whole_year(text: str) -> str:
 
 
 class _Scanner(RawTokens):
-    """Reads a text from the left. Each reader begins at a raw token, appends tokens, and returns the next raw one."""
+    """Reads a text from the left: ordinary words at once, and others by readers. Each reader begins at a raw token,
+    appends tokens, and returns the number of the next raw one."""
 
     def __init__(self, text: str) -> None:
-        super().__init__(text if text.isascii() else text.translate(_PLAIN_DIGITS))
+        super().__init__(text.translate(_PLAIN_DIGITS) if _OTHER_DIGITS.search(text) else text)
         self.tokens = Tokens([], [], [], {}, {})
         self._read(
             {
@@ -182,45 +185,26 @@ class _Scanner(RawTokens):
         )
 
     def _read(self, readers: Mapping[str, Callable[[int], int]]) -> None:
-        raw, tokens = self.raw, self.tokens
-        i = 0
-        while i < len(raw):
-            match = raw[i]
+        tokens, codes = self.tokens, self.text.encode("utf-32-le", "surrogatepass") if batch.kernel else b""
+        at, before = 0, -1  # the end of the last raw token
+        while True:
+            if batch.kernel:
+                number = len(tokens)
+                at = batch.kernel.words(codes, at, _READ, tokens.keys, tokens.starts, tokens.ends)
+                before = tokens.ends[-1] if len(tokens) > number else before
+            match = self.first_from(at)
+            if match is None:
+                return
             group = match.lastgroup or ""
-            if group == "run":
-                i = self._run(i)
-            elif group in WORDS and (low := match[0].lower()) not in _READ:
+            if group in WORDS and (low := match[0].lower()) not in _READ:
                 tokens.keys.append(low)
                 tokens.starts.append(match.start())
                 tokens.ends.append(match.end())
-                i += 1
+                at = match.end()
             else:
-                for k in range(i + 1, i + AHEAD):
-                    if k < len(raw) and raw[k].lastgroup == "run":
-                        self.split(k)
-                i = readers[group](i)
-
-    def _run(self, i: int) -> int:
-        """Words in lower case, up to one that may begin a fact."""
-        match = self.raw[i]
-        found = match[0].split()
-        if not _READ.isdisjoint(found):
-            found = found[: next(k for k, word in enumerate(found) if word in _READ)]
-        at = match.start()
-        for word in found:
-            self.tokens.starts.append(at)
-            at += len(word)
-            self.tokens.ends.append(at)
-            at += 1
-        self.tokens.keys.extend(found)
-        if at >= match.end():
-            return i + 1
-        if found:
-            parts = ((match.start(), at - 1), (at, match.end()))
-            self.raw[i : i + 1] = [one for part in parts for one in RUN.finditer(self.text, *part)]
-            i += 1
-        self.split(i)
-        return i
+                self.begin(match, before)
+                at = self.raw[readers[group](0) - 1].end()
+            before = at
 
     def _add(self, kind: FactKind | None, key: str, start: int, end: int) -> None:
         tokens = self.tokens
@@ -272,7 +256,7 @@ class _Scanner(RawTokens):
     def _is_number_sign(self, i: int) -> bool:
         """Whether ``No`` is the sign of the number that follows, and does not deny it."""
         text, _, end = self.part(i)
-        if i + 1 == len(self.raw) or self.raw[i + 1].lastgroup not in (*NUMBERS, "code"):
+        if not self.has(i + 1) or self.raw[i + 1].lastgroup not in (*NUMBERS, "code"):
             return False
         between = self.text[end : self.raw[i + 1].start()]
         return between in (". ", ".") or (between in BLANKS and text not in ("no", "NO"))
@@ -306,7 +290,7 @@ class _Scanner(RawTokens):
         low = text.lower()
         if low == "cannot":
             last = end
-        elif i + 1 < len(self.raw) and self.raw[i + 1][0] in ("t", "T"):
+        elif self.has(i + 1) and self.raw[i + 1][0] in ("t", "T"):
             if self.text[end : self.raw[i + 1].start()] not in ("'", "’", " "):  # a blank: lost punctuation
                 return 0
             last = self.raw[i + 1].end()
@@ -354,7 +338,7 @@ class _Scanner(RawTokens):
 
     def _sign(self, i: int) -> int:
         sign, start, end = self.part(i)
-        is_before = i + 1 < len(self.raw) and self.raw[i + 1].lastgroup in NUMBERS
+        is_before = self.has(i + 1) and self.raw[i + 1].lastgroup in NUMBERS
         if sign in words.CURRENCIES and is_before and not self.text[end : self.raw[i + 1].start()].strip():
             currency, tokens = words.CURRENCIES[sign], self.tokens
             if (
@@ -371,7 +355,7 @@ class _Scanner(RawTokens):
     def _pack(self, i: int) -> int:
         """``24 x 85 g``."""
         text, start, _ = self.part(i)
-        if i + 1 == len(self.raw) or self.raw[i + 1].lastgroup not in NUMBERS:
+        if not self.has(i + 1) or self.raw[i + 1].lastgroup not in NUMBERS:
             return i + 1
         after = self._value(i + 1)
         count = "x".join(map(decimal, _COUNT.findall(text)))
@@ -583,7 +567,7 @@ class _Scanner(RawTokens):
     def _is_clock(self, k: int) -> bool:
         """Whether ``o'clock`` or ``Uhr`` is at ``k``."""
         near = self.near(k)
-        return near == "uhr" or (near == "o" and k + 1 < len(self.raw) and self.raw[k + 1][0].lower() == "clock")
+        return near == "uhr" or (near == "o" and self.has(k + 1) and self.raw[k + 1][0].lower() == "clock")
 
     def _is_half_of_day(self, k: int) -> bool:
         """Whether ``am``, ``pm``, ``a.m.`` or ``p.m.`` is at ``k``; in German, ``am`` is before nouns and numbers."""
@@ -596,7 +580,7 @@ class _Scanner(RawTokens):
     def _currency(self, k: int) -> tuple[str, int]:
         """The currency at ``k``, and what follows it; the empty string if there is none."""
         at = k
-        if self.near(k) in ("de", "of", "d") and k + 1 < len(self.raw):  # 5 millions d'euros
+        if self.near(k) in ("de", "of", "d") and self.has(k + 1):  # 5 millions d'euros
             at += self.text[self.raw[k].end() : self.raw[k + 1].start()] in (*BLANKS, "'", "’")
         currency = self.raw[at][0].lower() if self.near(k) else ""
         if currency not in words.CURRENCIES or not self.only_blanks_before(at, "'’"):
@@ -616,7 +600,7 @@ class _Scanner(RawTokens):
             last = k if unit in words.PERCENT else k + 1
             self._add(FactKind.NUMBER, f"%:{value}", start, self.raw[last].end())
             return last + 1
-        if unit == "°" and k + 1 < len(self.raw) and self.raw[k + 1][0] in ("C", "F"):
+        if unit == "°" and self.has(k + 1) and self.raw[k + 1][0] in ("C", "F"):
             self._add(FactKind.UNIT, f"u:°{self.raw[k + 1][0]}:{value}", start, self.raw[k + 1].end())
             return k + 2
         length = self.near(k + 1) if unit in words.SQUARES else ""

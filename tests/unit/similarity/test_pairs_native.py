@@ -21,6 +21,7 @@ from es_neardupe.keys.hashing import mix64
 from es_neardupe.options import Matching
 from es_neardupe.similarity import batch
 from es_neardupe.similarity.alignment import Alignment, align, literal, totals
+from es_neardupe.similarity.facts.scanner import Tokens, scan
 from es_neardupe.similarity.facts.token_changes import token_changes
 from es_neardupe.similarity.facts.tokens import fact_tokens
 from es_neardupe.similarity.formulas import Weights, edit, edits, weighted, weighted_pairs
@@ -318,6 +319,42 @@ def test_changes_of_tokens(seed: int) -> None:
     assert kernel().changes(one.keys, other.keys, one.flags, other.flags) is not None
     with in_python():
         assert token_changes(one, other) == found
+
+
+# Ordinary words.
+
+WRITTEN = """
+    a the may second five hundred half million won can't doesn't cannot March Mon Sat No EUR USD iPhone PDFs
+    PDf ABcd km/h m/s http:// https://a.b/c www. www.a.org a@b.org a.b+c@d-e.fr a_b _x x.y km m w http A12
+    A-12 v2 v1.2.3 B2B naïve Straße größer Äpfel Москва 東京 3億円 \uff15 10 1,000 2026-03-03 7:30 +1 (555 (c) -5
+    \u22125 $ € ° % © 24x85 ½ “so” don\u2019t e\u0301 \u0130 \u017f \U0001f600 \ud800 \x00 \x1c \u2013 \u2014
+    … © "q" and/or x-y x-5 x- -- . , ; : ( ) @ / - + _ '
+"""
+PIECES = st.sampled_from(WRITTEN.split()) | st.text(max_size=4)
+
+
+def check_words(text: str) -> Tokens:
+    found = scan(text)
+    with in_python():
+        assert scan(text) == found
+    return found
+
+
+@given(st.lists(st.tuples(PIECES, st.sampled_from(["", "", " ", " ", "\n", ", ", ". ", "\u00a0"])), max_size=12))
+def test_ordinary_words(pieces: list[tuple[str, str]]) -> None:
+    check_words("".join(piece + blank for piece, blank in pieces))
+
+
+def test_ordinary_words_of_long_texts() -> None:
+    assert len(check_words("word.other-" * 5000)) == 10_000
+    assert check_words("a" * 63 + " " + "b" * 64 + " " + "c" * 65).ends == [63, 128, 194]
+    assert check_words("word.other-" * 500 + "x@example.org").keys == ["u:" + "word.other-" * 500 + "x@example.org"]
+
+
+def test_ordinary_words_need_a_place_in_a_text() -> None:
+    with pytest.raises(ValueError, match="place"):
+        kernel().words(b"", -1, frozenset(), [], [], [])
+    assert kernel().words(b"abc", 0, frozenset(), [], [], []) == 0
 
 
 def test_changes_of_texts_with_many_repetitions() -> None:

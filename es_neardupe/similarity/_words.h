@@ -1,0 +1,120 @@
+/* The ordinary words of a text: those that `_RAW` (facts/raw_tokens.py) reads as words, and that begin no fact. Only what
+ * is certainly one is taken here: a word of ASCII letters with signs around it that cannot make it part of a code, an
+ * address or a unit. At anything else the loop stops, and Python reads the next token. */
+
+#define LONGEST_WORD 64 /* letters */
+
+static int is_letter(uint32_t c)
+{
+    return (c | 32) - 'a' < 26;
+}
+
+static int is_small(uint32_t c)
+{
+    return c - 'a' < 26;
+}
+
+static int is_digit(uint32_t c)
+{
+    return c - '0' < 10;
+}
+
+/* Characters that may be letters or digits of other scripts. Dashes and quotation marks are none. */
+static int is_foreign(uint32_t c)
+{
+    return c > 127 && !(0x2013 <= c && c <= 0x201D);
+}
+
+/* A sign that may begin a number or an address, and no other token. */
+static int is_sign(uint32_t c)
+{
+    return c > 127 ? !is_foreign(c) : c && strchr(" \n\t\r.,;:!?\"'()[]{}<>/\\*#&=|^~`@_+-", (int)c) != NULL;
+}
+
+/* A character that may be before the @ of an address. */
+static int is_in_address(uint32_t c)
+{
+    return is_letter(c) || is_digit(c) || c == '.' || c == '_' || c == '+' || c == '-';
+}
+
+static uint32_t at_or_blank(const uint32_t *text, Py_ssize_t size, Py_ssize_t at)
+{
+    return at < size ? text[at] : ' ';
+}
+
+/* Whether a sign may begin a number, or that of a telephone. */
+static int begins_a_number(uint32_t sign, uint32_t next)
+{
+    return (sign == '(' || sign == '+' || sign == '-') && (is_digit(next) || is_foreign(next));
+}
+
+/* Whether the word text[at:end] may be part of something else. */
+static int is_more_than_a_word(const uint32_t *text, Py_ssize_t size, Py_ssize_t at, Py_ssize_t end)
+{
+    uint32_t next = at_or_blank(text, size, end), after = at_or_blank(text, size, end + 1);
+    if (is_digit(next) || is_foreign(next) || (next == '-' && is_digit(after))) /* a code */
+        return 1;
+    if ((next == '/' && end - at <= 2) || (next == ':' && after == '/') || (next == '.' && end - at == 3 && text[at] == 'w'))
+        return 1; /* km/h, http://, www. */
+    Py_ssize_t capitals = at;
+    while (capitals < end && !is_small(text[capitals]))
+        capitals++;
+    return capitals - at > 2 && capitals < end; /* PDFs */
+}
+
+PyDoc_STRVAR(words_doc,
+             "words(uint32 text, at, read, keys, starts, ends) -> int: append the ordinary words from `at` on to the lists: "
+             "in lower case, the first character of each, the one after its last. Returns where something else may be: no "
+             "token begins between the last of these words and that place. `read`: words that may begin a fact.");
+
+static PyObject *words(PyObject *self, PyObject *args)
+{
+    Py_buffer buffer;
+    Py_ssize_t at;
+    PyObject *read, *lists[3];
+    if (!PyArg_ParseTuple(args, "y*nOO!O!O!", &buffer, &at, &read, &PyList_Type, &lists[0], &PyList_Type, &lists[1],
+                          &PyList_Type, &lists[2]))
+        return NULL;
+    const uint32_t *text = buffer.buf;
+    Py_ssize_t size = buffer.len / 4, no_address = 0; /* up to there, no address begins */
+    int failed = at < 0 || (uintptr_t)text % sizeof *text;
+    if (failed)
+        PyErr_SetString(PyExc_ValueError, "no text of 32 bits a character, or no place in it");
+    while (!failed && at < size) {
+        uint32_t c = text[at];
+        if (!is_letter(c) && (!is_sign(c) || begins_a_number(c, at_or_blank(text, size, at + 1))))
+            break;
+        if (at >= no_address && is_in_address(c)) {
+            Py_ssize_t end = at;
+            while (end < size && is_in_address(text[end]))
+                end++;
+            if (end < size && (text[end] == '@' || is_foreign(text[end])))
+                break;
+            no_address = end;
+        }
+        if (!is_letter(c)) {
+            at++;
+            continue;
+        }
+        char key[LONGEST_WORD];
+        Py_ssize_t end = at;
+        while (end < size && end - at < LONGEST_WORD && is_letter(text[end])) {
+            key[end - at] = (char)(text[end] | 32);
+            end++;
+        }
+        if (end - at == LONGEST_WORD || is_more_than_a_word(text, size, at, end))
+            break;
+        PyObject *items[3] = {PyUnicode_FromStringAndSize(key, end - at), PyLong_FromSsize_t(at), PyLong_FromSsize_t(end)};
+        int is_read = items[0] ? PySet_Contains(read, items[0]) : -1;
+        failed = is_read < 0 || !items[1] || !items[2];
+        for (int k = 0; k < 3; k++) {
+            failed = failed || (!is_read && PyList_Append(lists[k], items[k]) < 0);
+            Py_XDECREF(items[k]);
+        }
+        if (is_read)
+            break;
+        at = end;
+    }
+    PyBuffer_Release(&buffer);
+    return failed ? NULL : PyLong_FromSsize_t(at);
+}
