@@ -77,8 +77,9 @@ def _without_headers(mail: str, boundary: str) -> _Part:
 
 def _part(message: str) -> _Part | None:
     """A message, or a part of one; None for text that has no headers."""
-    fields: dict[str, str] = {}
-    last, place = "", len(message) - len(message.lstrip())
+    fields: dict[str, list[str]] = {}
+    field_lines: list[str] = []
+    place = len(message) - len(message.lstrip())
     while place < len(message):
         end = message.find("\n", place)
         line = (message[place:] if end < 0 else message[place:end]).rstrip("\r")
@@ -86,16 +87,16 @@ def _part(message: str) -> _Part | None:
         if not line.strip():
             break
         if field := _FIELD.match(line):
-            last = field[1].lower()
-            fields.setdefault(last, field[2])
-        elif line[0] in " \t" and last:
-            fields[last] += line
+            field_lines = [field[2]]
+            fields.setdefault(field[1].lower(), field_lines)
+        elif line[0] in " \t" and field_lines:
+            field_lines.append(line)
         elif begins or not line.startswith("From "):
             return None
-    kind, parameters = _parameters(fields.get("content-type", "text/plain"))
-    encoding = fields.get("content-transfer-encoding", "").strip().lower()
-    attached = fields.get("content-disposition", "").strip().lower().startswith("attachment")
-    return _Part(kind, parameters, encoding, attached, message[place:])
+    kind, parameters = _parameters("".join(fields.get("content-type", ["text/plain"])))
+    encoding = "".join(fields.get("content-transfer-encoding", [])).strip().lower()
+    disposition = "".join(fields.get("content-disposition", [])).strip().lower()
+    return _Part(kind, parameters, encoding, disposition.startswith("attachment"), message[place:])
 
 
 def _parameters(value: str) -> tuple[str, dict[str, str]]:
