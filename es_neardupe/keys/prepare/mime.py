@@ -22,6 +22,8 @@ _ENOUGH = 5
 """Words of a plain part that is taken rather than the page next to it."""
 _MAX_CHARACTERS = 1 << 25
 """A text with more is no message."""
+_HEADERS = 10_000
+"""Lines of headers; a text with more is no message."""
 _PREAMBLE = 1_000
 """Characters before the first part of a message without headers."""
 
@@ -80,7 +82,9 @@ def _part(message: str) -> _Part | None:
     fields: dict[str, list[str]] = {}
     field_lines: list[str] = []
     place = len(message) - len(message.lstrip())
-    while place < len(message):
+    for _ in range(_HEADERS):
+        if place == len(message):
+            break
         end = message.find("\n", place)
         line = (message[place:] if end < 0 else message[place:end]).rstrip("\r")
         begins, place = place, len(message) if end < 0 else end + 1
@@ -93,6 +97,8 @@ def _part(message: str) -> _Part | None:
             field_lines.append(line)
         elif begins or not line.startswith("From "):
             return None
+    else:
+        return None
     kind, parameters = _parameters("".join(fields.get("content-type", ["text/plain"])))
     encoding = "".join(fields.get("content-transfer-encoding", [])).strip().lower()
     disposition = "".join(fields.get("content-disposition", [])).strip().lower()
