@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from es_neardupe.similarity.facts.symbols import SYMBOL
+
 _HAN = r"\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _UNCASED = (
     r"\u0590-\u109f\u1100-\u139f\u1780-\u1bff\u3040-\u30ff\u3100-\u33ff\uac00-\ud7ff\ufb1d-\ufdff\ufe70-\ufefc\uff66-\uff9d"
@@ -41,6 +43,7 @@ _RAW = re.compile(
     r"|(?P<phone>\+\d[\d ()/.-]{5,}\d|\(\d{3}\)\s?\d{3}[-. ]\d{4}\b|\b\d{3}[-.]\d{3}[-.]\d{4}\b|\b\d{3}[-/]\d{4}\b)"
     rf"|(?=[\d½¼¾⅓⅔⅛⅜⅝⅞])(?:{_BEGINS_WITH_A_DIGIT})"
     rf"|(?P<version>(?=[\dv]){_START}(?!\d{{1,3}}(?:\.\d{{3}})+\b)v?\d+(?:\.\d+){{2,}}[a-z]?{_END})"
+    rf"|(?P<symbol>{SYMBOL})"
     rf"|(?P<code>{_START}(?:[A-Z]{{2}}\d\d(?: [A-Z\d]{{4}}){{3,7}}(?: [A-Z\d]{{1,3}})?{_END}"  # an IBAN
     rf"|[^\W\d_{_UNCASED}]+(?:-?\d+)(?:-?[^\W_{_UNCASED}]+)*))"
     r"|(?P<number>(?:(?<![^\s(\[])[-−])?\d+(?:[.,'’\u00a0\u2009\u202f]\d+)*)"

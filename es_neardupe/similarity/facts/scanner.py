@@ -12,6 +12,7 @@ from es_neardupe.similarity import batch
 from es_neardupe.similarity.facts import vocabulary as words
 from es_neardupe.similarity.facts.raw_tokens import BLANKS, NUMBERS, WORDS, YEAR, RawTokens
 from es_neardupe.similarity.facts.spelled_numbers import ordinal_after, spelled, spelled_decimals, spelled_part
+from es_neardupe.similarity.facts.symbols import read_symbol
 
 _SPECIAL = frozenset().union(
     words.MONTHS,
@@ -173,6 +174,7 @@ class _Scanner(RawTokens):
                 "named_date": self._named_date,
                 "pack": self._pack,
                 "sign": self._sign,
+                "symbol": self._symbol,
                 "iso": self._iso_date,
                 "date": self._date_of_numbers,
                 "time": self._time,
@@ -350,6 +352,11 @@ class _Scanner(RawTokens):
                 currency, start = words.LETTERS_BEFORE_DOLLARS[tokens.keys[-1]], tokens.starts[-1]
                 tokens.remove_last()
             return self._value(i + 1, currency=currency, start=start)
+        return i + 1
+
+    def _symbol(self, i: int) -> int:
+        text, start, end = self.part(i)
+        self._add(*read_symbol(text), start, end)
         return i + 1
 
     def _pack(self, i: int) -> int:
@@ -598,7 +605,8 @@ class _Scanner(RawTokens):
         as_written = self.raw[k][0]
         if unit in words.PERCENT or (unit, self.near(k + 1)) in words.PER_CENT:
             last = k if unit in words.PERCENT else k + 1
-            self._add(FactKind.NUMBER, f"%:{value}", start, self.raw[last].end())
+            share = f"{float(value) / 10:.12g}" if unit in words.PER_MILLE else value
+            self._add(FactKind.NUMBER, f"%:{share}", start, self.raw[last].end())
             return last + 1
         if unit == "°" and self.has(k + 1) and self.raw[k + 1][0] in ("C", "F"):
             self._add(FactKind.UNIT, f"u:°{self.raw[k + 1][0]}:{value}", start, self.raw[k + 1].end())

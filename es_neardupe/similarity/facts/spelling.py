@@ -9,6 +9,7 @@ from functools import lru_cache
 from rapidfuzz.distance import DamerauLevenshtein
 
 from es_neardupe.similarity.facts.opposites import are_opposites
+from es_neardupe.similarity.facts.symbols import symbols_of
 from es_neardupe.similarity.facts.vocabulary import ABBREVIATED, CURRENCY_SIGNS
 
 MIN_SIMILARITY = 0.8
@@ -16,7 +17,7 @@ MIN_SIMILARITY = 0.8
 _MIN_LETTERS = 4
 
 _DIGITS = re.compile(r"\d+")
-_SIGNS = re.compile(f"[{CURRENCY_SIGNS}]")
+_SIGNS = re.compile(f"[{CURRENCY_SIGNS}%‰]")
 _MINUS = re.compile(r"(?:^|[\s(])[-−]\d")
 _WORD = re.compile(r"\w+")
 _BLANK_INSIDE = re.compile(r"(?<=\d)[ \u00a0\u2009\u202f](?=\d)")
@@ -34,6 +35,8 @@ def digit_groups(text: str) -> list[str]:
 def differ_in_layout_only(one: str, other: str) -> bool:
     """Whether two readings of a place have the same letters and digits: ``JeffersonCounty``, ``13 15 million`` for
     ``$13.15 million``, ``l987``."""
+    if symbols_of(one) != symbols_of(other):
+        return False
     if not (_DIGITS.search(one) or _DIGITS.search(other)):
         return folded(one) == folded(other)
     return _same_numbers(one, other) or _same_numbers(one.translate(_CONFUSED), other.translate(_CONFUSED))

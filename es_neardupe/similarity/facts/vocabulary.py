@@ -281,7 +281,8 @@ UNITS_OF_ONE_LETTER = frozenset("lgmvw")
 
 SQUARES = _words("square sq")
 """Before a unit of length: that of an area."""
-PERCENT = frozenset(("%", "percent", "pct", "prozent", "porciento"))
+PER_MILLE = frozenset(("‰", "permille", "promille"))
+PERCENT = frozenset(("%", "percent", "pct", "prozent", "porciento", *PER_MILLE))
 PER_CENT = frozenset((("per", "cent"), ("pour", "cent"), ("por", "ciento")))
 EDITIONS = _words("pro max plus ultra mini lite fe se air")
 """Words by which products of one name are others: a title has one, or not."""

@@ -1,0 +1,72 @@
+"""Facts of texts that have the same words, and differ in signs only."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from es_neardupe.keys.text import contents
+from es_neardupe.similarity.facts.differing import differing_facts, in_words
+from es_neardupe.similarity.facts.symbols import signs_of
+from es_neardupe.similarity.facts.tokens import fact_tokens
+
+BEFORE = "This is to let all the members of the board know that the value is now"
+AFTER = "and that nothing else of the agreement with them will be any other than it was in the years before."
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "kind"),
+    [
+        ("$5", "€5", "amount"),
+        ("5 $", "£5", "amount"),
+        ("-5", "5", "number"),
+        ("−5 °C", "5 °C", "unit"),
+        ("5 %", "5 ‰", "number"),
+        ("<= 5", ">= 5", "number"),
+        ("≤5 kg", ">=5 kg", "number"),
+        ("▲ 5 %", "▼ 5 %", "number"),
+        ("★★★★☆", "★★☆☆☆", "number"),
+        ("C", "C++", "code"),
+        ("C#", "C++", "code"),
+        ("A+", "A-", "code"),
+        ("AA", "AA+", "code"),
+        ("✓", "✗", "negation"),
+        ("$5", "5 $", ""),
+        ("−5", "-5", ""),
+        (">=5", "≥ 5", ""),
+        ("★★★★☆", "★★★★", ""),
+        ("AA−", "AA-", ""),
+        ("✔", "✅", ""),
+        ("5!", "(5)", ""),
+        ("A, B", "A - B", ""),
+    ],
+)
+def test_signs(a: str, b: str, kind: str) -> None:
+    """They differ in one fact, in either order; the texts are exact copies of each other, with other signs."""
+    one, other = (f"{BEFORE} {value} {AFTER}" for value in (a, b))
+    first, second = contents([one, other])
+    assert first == second
+    for x, y in ((one, other), (other, one)):
+        found = differing_facts(fact_tokens(x), fact_tokens(y))
+        assert [fact.kinds[0].value for fact in found] == [kind][: bool(kind)], in_words(found)
+    assert not kind or signs_of(one) != signs_of(other)
+
+
+def test_values_of_signs() -> None:
+    """``‰`` is a tenth of a percent, and stars are their number."""
+    for a, b in (("5 ‰", "0.5 %"), ("★★★★☆", "4")):
+        assert not differing_facts(*(fact_tokens(f"{BEFORE} {value} {AFTER}") for value in (a, b)))
+
+
+WORDS = ["C", "A", "rain", "5", "12", "of"]
+SIGNS = [" ", " ", "+ ", "++ ", "# ", "- ", " - ", " -", " $", " € ", " %", "‰ ", " ≥ ", " <= ", "★★☆", " ✓ ", "✗", "▲"]
+
+
+@given(st.lists(st.sampled_from(WORDS), min_size=4, max_size=12), st.data())
+def test_equal_signs_are_equal_facts(words: list[str], data: st.DataObject) -> None:
+    """Exact copies with equal signs have no facts that differ, if no sign separates a number from its unit."""
+    choice = st.lists(st.sampled_from(SIGNS), min_size=len(words), max_size=len(words))
+    a, b = ("".join(map("".join, zip(data.draw(choice), words, strict=True))) for _ in range(2))
+    if contents([a]) == contents([b]) and signs_of(a) == signs_of(b):
+        assert not differing_facts(fact_tokens(a), fact_tokens(b))
