@@ -338,13 +338,14 @@ def _joined(keys: Sequence[str], bands: int, state: State) -> str:
     return "".join(keys)
 
 
-def classes_of(corpus: FingerprintColumns, copies: bool = True) -> TextClasses:
-    """Group the rows that have keys by content, scope and date. Without ``copies``, each row is a class of its own, and
-    so is each that has values of the rule ``across``: its copies may have the same, and then do not match it."""
+def classes_of(corpus: FingerprintColumns, copies: bool = True, signs: U64 | None = None) -> TextClasses:
+    """Group the rows that have keys by content, scope and date, and by ``signs``, a value of each row. Without
+    ``copies``, each row is a class of its own, and so is each that has values of the rule ``across``: its copies may
+    have the same, and then do not match it."""
     ordered = in_order(corpus, keyed_rows(corpus).astype(np.int32))
     if not copies or not len(ordered):
         return TextClasses(ordered, np.arange(len(ordered) + 1, dtype=np.int32))
-    same = _identities(corpus, ordered)
+    same = _identities(corpus, ordered, signs)
     by_value = np.argsort(same, kind="stable").astype(np.int32)  # equal ones in the order of principals
     same = same[by_value]
     fresh = np.ones(len(same), np.bool_)
@@ -378,14 +379,16 @@ def in_order(corpus: FingerprintColumns, rows: Numbers) -> Numbers:
     return rows[np.argsort(corpus.places[rows], kind="stable")] if corpus.places.any() else rows
 
 
-def _identities(corpus: FingerprintColumns, rows: Numbers) -> NDArray[Any]:
+def _identities(corpus: FingerprintColumns, rows: Numbers, signs: U64 | None) -> NDArray[Any]:
     """One value per row, equal for rows that every comparison treats alike. NaN dates are never equal."""
     content, apart = corpus.content[rows], corpus.across.given(rows)
-    if not corpus.scopes.any() and not corpus.days.any() and not apart.any():
+    if not corpus.scopes.any() and not corpus.days.any() and not apart.any() and signs is None:
         return content
     scopes, days = corpus.scopes[rows], corpus.days[rows]
     _, texts = np.unique(content, return_inverse=True)
     _, dates = np.unique(days, return_inverse=True, equal_nan=False)
     alone = np.where(apart, rows.astype(np.int64) + 1, 0)
-    _, same = np.unique(np.stack([texts.reshape(-1), scopes, dates.reshape(-1), alone]), axis=1, return_inverse=True)
+    _, others = np.unique(np.zeros(len(rows)) if signs is None else signs[rows], return_inverse=True)
+    values = [texts.reshape(-1), scopes, dates.reshape(-1), others.reshape(-1), alone]
+    _, same = np.unique(np.stack(values), axis=1, return_inverse=True)
     return same.reshape(-1)

@@ -191,7 +191,7 @@ class ComparedPiece:
     def _find_most_shared(self, document: Candidate) -> tuple[list[Mapping[str, Any]], int]:
         """Search the documents that share most keys with one; of those with the same content, only one. Returns the
         hits, and the number of all other documents that share keys."""
-        index, fold = self.index, self.criterion.measure.copies_are_equal
+        index, fold = self.index, self.criterion.one_for_all_copies
         body = self._sharing_most(document, self.maximum, self._source())
         found = self._search(body)
         hits, unread = found["hits"], found["total"]["value"] - len(found["hits"])
@@ -209,7 +209,7 @@ class ComparedPiece:
             size=min(size, self.index.target.max_result_window),
             agree=self.index.settings.scheme.agree,
             scope=self.fields.scope(document),
-            fold=self.criterion.measure.copies_are_equal,
+            fold=self.criterion.one_for_all_copies,
             more=source,
         )
 
@@ -300,7 +300,7 @@ class ComparedPiece:
 
     def _by_text(self, documents: Iterable[Candidate]) -> list[list[Candidate]]:
         """The documents with each text, principals first."""
-        fold, documents = self.criterion.measure.copies_are_equal, list(documents)
+        fold, documents = self.criterion.one_for_all_copies, list(documents)
         texts = [one.content if fold and one.content else one for one in documents]
         if len(set(texts)) == len(texts):
             return [[one] for one in documents]
@@ -373,7 +373,7 @@ class ComparedPiece:
         for pair in pairs:
             if pair in self._similarity:
                 continue
-            if measure.copies_are_equal and pair[0].content == pair[1].content:
+            if self.criterion.one_for_all_copies and pair[0].content == pair[1].content:
                 self._similarity[pair] = 1.0
             else:
                 waiting.append(pair)
@@ -415,7 +415,7 @@ class ComparedPiece:
     def _facts_agree(self, *pair: Candidate) -> bool:
         """Whether no facts that decide differ between two documents."""
         kinds = self.criterion.facts
-        if not kinds or pair[0].content == pair[1].content:
+        if not kinds:
             return True
         for one in pair:
             if one not in self._facts:

@@ -77,7 +77,7 @@ class Screen:
             return None
         self._forget()
         if self._buckets is None or self._buckets.expired:
-            fold = self.criterion.measure.copies_are_equal
+            fold = self.criterion.one_for_all_copies
             self._buckets = StoredBuckets(self.index.settings.scheme.permutations, fold=fold)
         piece = ComparedPiece(
             self.index,

@@ -47,6 +47,11 @@ class MatchCriterion:
         """Whether exact copies match without being compared."""
         return self.measure.copies_are_equal and self.max >= 1
 
+    @property
+    def one_for_all_copies(self) -> bool:
+        """Whether a document stands for all with the same content hash. If facts decide, their signs may differ."""
+        return self.measure.copies_are_equal and not self.facts
+
 
 def match_criterion(
     index: Index,

@@ -126,6 +126,12 @@ class CurrentDocuments:
         self.changed_or_deleted[rows] |= earlier.changed_or_deleted[earlier_rows]
         self.deleted[rows] |= earlier.deleted[earlier_rows]
 
+    def adopt_all(self, same: CurrentDocuments) -> None:
+        """Take over the state of the same documents."""
+        self.seen |= same.seen
+        self.changed_or_deleted |= same.changed_or_deleted
+        self.deleted |= same.deleted
+
     def read(
         self, rows: Positions, fields: Sequence[str] | None = None
     ) -> Iterator[tuple[Positions, list[Source | None]]]:

@@ -13,7 +13,7 @@ from es_neardupe.index.index import Index
 from es_neardupe.keys.arrays import U64, Flags, Numbers, Positions
 from es_neardupe.options import FactKind
 from es_neardupe.progress import Progress, silent
-from es_neardupe.records import FingerprintColumns, TextClasses
+from es_neardupe.records import TextClasses
 from es_neardupe.similarity.facts.agreement import FactsAgree
 from es_neardupe.similarity.facts.differing import differing_facts
 from es_neardupe.similarity.facts.kinds import FACTS, FIGURES
@@ -47,23 +47,17 @@ class FactsOfClasses:
     """The facts of some kinds in the current texts of classes."""
 
     documents: CurrentDocuments
-    corpus: FingerprintColumns
     classes: TextClasses
     kinds: frozenset[FactKind]
 
     @classmethod
     def of(cls, verified: Verified, kinds: frozenset[FactKind]) -> FactsOfClasses:
         """Those of the classes whose pairs were verified."""
-        return cls(verified.verifier.documents, verified.corpus, verified.classes, kinds)
+        return cls(verified.verifier.documents, verified.classes, kinds)
 
     def differ(self, left: Numbers, right: Numbers, progress: Progress = silent) -> Flags:
-        """Whether the facts of pairs of classes differ; False for exact copies, and for texts that were changed or
-        deleted."""
-        content, first = self.corpus.content, self.classes.first
-        differ: Flags = content[first[left]] != content[first[right]]
-        others = np.flatnonzero(differ)
-        found = self.comparer().compare(left[others], right[others], progress)
-        differ[others] = found.similarity[0] == 0
+        """Whether the facts of pairs of classes differ; False for texts that were changed or deleted."""
+        differ: Flags = self.comparer().compare(left, right, progress).similarity[0] == 0
         return differ
 
     def comparer(self) -> PairComparer:

@@ -21,6 +21,7 @@ from es_neardupe.records import FingerprintColumns, TextClasses
 from es_neardupe.server.client import Client
 from es_neardupe.similarity.measure import Measure
 from es_neardupe.verification.current_texts import CurrentDocuments, PairComparer
+from es_neardupe.verification.equal_signs import with_equal_signs
 from es_neardupe.verification.on_workers import ComparedTexts, ComparingWorkers
 
 _STAGE = "verifying pairs"
@@ -88,6 +89,7 @@ def verified_pairs(
     corpus: FingerprintColumns,
     *,
     copies: bool,
+    facts: bool = False,
     rules: GroupRules = DEFAULT_RULES,
     affected: AffectedRows | None = None,
     limit: MemoryLimit | None = None,
@@ -95,12 +97,15 @@ def verified_pairs(
 ) -> Verified:
     """Join the keys of a corpus, and compare each candidate pair by its current texts.
 
-    ``copies``: whether exact copies are treated as one text. ``rules`` limit which documents may form a pair. With
-    ``affected``, only pairs with at least one of these rows are verified. Raises `SettingsError` for more pairs than
-    the ``limit`` allows.
+    ``copies``: whether exact copies are treated as one text; if ``facts`` decide, those with equal signs are. ``rules``
+    limit which documents may form a pair. With ``affected``, only pairs with at least one of these rows are verified.
+    Raises `SettingsError` for more pairs than the ``limit`` allows.
     """
     memory = None if affected is None else affected.memory
-    classes = classes_of(corpus, copies)
+    classes, documents = classes_of(corpus, copies), None
+    if facts and copies:
+        documents = CurrentDocuments.of_corpus(index.client, index.settings, corpus)
+        classes = with_equal_signs(corpus, classes, documents, progress)
 
     def check(pairs: int, bucket: int) -> None:
         if limit is not None:
@@ -114,6 +119,8 @@ def verified_pairs(
         candidates = candidates.only(touched[candidates.left] | touched[candidates.right], touched)
     workers = ComparingWorkers.of(index, measure)
     verifier = Verifier(index.client, index.settings, corpus, classes, measure, memory=memory, workers=workers)
+    if documents is not None and measure.ignored is None:  # otherwise copies are read again to know which are common
+        verifier.documents.adopt_all(documents)
     if affected is not None and affected.earlier is not None:
         verifier.adopt(affected.earlier)
     similarity = verifier.similarities(candidates.left, candidates.right, progress)

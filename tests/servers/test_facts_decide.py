@@ -171,6 +171,30 @@ def test_pairs_and_hits_with_other_facts(client: Client, index_name: str, server
     }
 
 
+def test_exact_copies_with_other_signs(client: Client, index_name: str) -> None:
+    """They have one content hash, but are apart if facts decide: as a whole, incrementally, in lists and searches."""
+    texts = {f"{sign}{copy}": f"{FORM} It is {sign}5 {'!' * copy}" for sign in "$€-" for copy in range(3)}
+    news = start(client, index_name, texts)
+    assert news.group().groups.count == 1
+    report = news.group(facts=["figures"], evidence=True)
+    assert (report.groups.count, report.pairs.other_facts) == (3, 3)
+    put(client, index_name, {"€new": {"text": texts["€0"]}, "£new": {"text": texts["€0"].replace("€", "£")}})
+    news.enrich()
+    news.group()
+    assert_settled(client, index_name)
+    signs = [{member.id[0] for member in group.members} for group in groups_of(client, index_name)]
+    assert sorted(map("".join, signs)) == ["$", "-", "€"]
+    assert all(one.a.id[0] == one.b.id[0] for one in news.pairs(facts=["figures"]))
+    found = news.similar(id="€1", facts=["figures"])
+    assert [(hit.id[0], hit.copies) for hit in found.hits] == [("€", 2)]
+    assert {hit.id[0] for hit in found.related} == {"$", "-", "£"}
+    screened = ScreenReport()
+    actions = [{"_id": f"{sign}screened", "text": f"{FORM} It is {sign}5."} for sign in "€₹"]
+    assert len(list(news.screened(actions, facts=["figures"], on_match="skip", report=screened))) == 1
+    (match,) = (one.match for one in screened.matches)
+    assert {match.id[0], *(one.id[0] for one in match.others)} == {"€"}
+
+
 @pytest.mark.either("sidecar")
 @pytest.mark.parametrize("sidecar", [False, True])
 def test_groups_with_other_facts_are_related(client: Client, index_name: str, sidecar: bool, server_cli: Cli) -> None:

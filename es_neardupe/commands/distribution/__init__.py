@@ -142,7 +142,7 @@ def distribution(
     0.8 4 1
     0.9 1 1
     """
-    from es_neardupe.candidates.fingerprints import classes_of, read_fingerprints
+    from es_neardupe.candidates.fingerprints import read_fingerprints
     from es_neardupe.candidates.join import candidate_pairs
     from es_neardupe.candidates.who_may_meet import GroupRules
     from es_neardupe.commands.distribution.facts import facts_of_pairs
@@ -165,6 +165,7 @@ def distribution(
         measures_of,
         names_of_measures,
         shingle_sizes,
+        texts_compared,
         thresholds_of_table,
         weighted,
         without_other_facts,
@@ -188,16 +189,14 @@ def distribution(
     kinds = parse_facts(facts) if facts else frozenset()
 
     corpus = read_fingerprints(index, progress)
-    classes = classes_of(corpus, copies=all(one.copies_are_equal for one in unweighted))
     documents = CurrentDocuments.of_corpus(index.client, settings, corpus)
+    classes = texts_compared(corpus, documents, unweighted, kinds, progress)
     sizes = [sample or default_sample(one.name) for one in unweighted]
     rows, drawn = drawn_documents(index.name, documents, random_rows(corpus, seed)[: max(sizes)], progress)
     measures = [weighted(one, drawn[:size]) for one, size in zip(unweighted, sizes, strict=True)]
     candidates = candidate_pairs(index, corpus, classes, GroupRules(max_bucket=max_bucket))
     by_measure = list(compared_candidates(documents, classes, candidates, measures, progress))
-    matching_pairs = without_other_facts(
-        by_measure, documents, corpus, classes, kinds, lowest=levels[0], progress=progress
-    )
+    matching_pairs = without_other_facts(by_measure, documents, classes, kinds, lowest=levels[0], progress=progress)
     labelled = None if labels_of_file is None else labels_of_file.compared(index, corpus, documents, measures, progress)
     distributions = []
     for place, (one, size, compared) in enumerate(zip(measures, sizes, matching_pairs, strict=True)):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from es_neardupe.candidates.fingerprints import keyed_rows
+from es_neardupe.candidates.fingerprints import classes_of, keyed_rows
 from es_neardupe.candidates.join import CandidatePairs
 from es_neardupe.commands.distribution.report import (
     Distribution,
@@ -36,6 +36,7 @@ from es_neardupe.similarity.measure import (
     weights_of,
 )
 from es_neardupe.verification.current_texts import CurrentDocuments, PairComparer
+from es_neardupe.verification.equal_signs import with_equal_signs
 from es_neardupe.verification.facts import FactsOfClasses
 from es_neardupe.wording import command, counted, option
 
@@ -181,10 +182,23 @@ def compared_candidates(
         yield ComparedCandidates(candidates.left, candidates.right, similarity, sizes, first)
 
 
+def texts_compared(
+    corpus: FingerprintColumns,
+    documents: CurrentDocuments,
+    measures: Sequence[Measure],
+    kinds: frozenset[FactKind],
+    progress: Progress,
+) -> TextClasses:
+    """The classes of exact copies that are compared as one text. If facts of some ``kinds`` decide, copies have equal
+    signs."""
+    copies = all(one.copies_are_equal for one in measures)
+    classes = classes_of(corpus, copies)
+    return with_equal_signs(corpus, classes, documents, progress) if kinds and copies else classes
+
+
 def without_other_facts(
     compared: Sequence[ComparedCandidates],
     documents: CurrentDocuments,
-    corpus: FingerprintColumns,
     classes: TextClasses,
     kinds: frozenset[FactKind],
     *,
@@ -192,12 +206,12 @@ def without_other_facts(
     progress: Progress,
 ) -> Iterator[ComparedCandidates]:
     """The candidates by each measure without the pairs that reach the ``lowest`` threshold and differ in facts of these
-    kinds. Exact copies do not differ."""
+    kinds."""
     if not kinds:
         yield from compared
         return
     left, right = compared[0].left, compared[0].right
-    facts = FactsOfClasses(documents, corpus, classes, kinds)
+    facts = FactsOfClasses(documents, classes, kinds)
     reached = np.flatnonzero(np.logical_or.reduce([one.similarity >= lowest for one in compared]))
     differ = np.zeros(len(left), np.bool_)
     differ[reached] = facts.differ(left[reached], right[reached], progress)

@@ -100,6 +100,7 @@ def pairs(
             match.measure,
             read_fingerprints(index, progress, rules, slices=given["slices"], limit=limit, files=files),
             copies=copies,
+            facts=bool(match.facts),
             rules=rules,
             limit=limit,
             progress=progress,

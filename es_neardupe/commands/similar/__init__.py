@@ -84,7 +84,7 @@ def similar(
             fingerprint, found = fingerprint_of(index, probe), None
         compared, total = CandidateHits(index, match, probe, shown), 0
         if fingerprint.state in (State.SIGNED, State.SHORT):
-            lookup = Lookup(index, fingerprint, match.measure.copies_are_equal, texts)
+            lookup = Lookup(index, fingerprint, match, texts)
             scope = queries.others(among, probe.address)
             candidates, total = lookup.candidates(scope, max_candidates) if found is None else lookup.at_once(found)
             for _ in range(ROUNDS):

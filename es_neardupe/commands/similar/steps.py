@@ -25,6 +25,7 @@ from es_neardupe.server.request_sizes import RequestSize, is_too_large
 from es_neardupe.server.responses import hit_of
 from es_neardupe.similarity.facts.agreement import facts_apart
 from es_neardupe.similarity.facts.differing import Fact
+from es_neardupe.similarity.facts.symbols import signs_of
 from es_neardupe.similarity.facts.tokens import FactTokens, fact_tokens
 from es_neardupe.similarity.features import named_fields
 from es_neardupe.tables import Cell, Table, Tabular
@@ -273,8 +274,7 @@ class Lookup:
 
     index: Index
     fingerprint: Fingerprint
-    fold: bool
-    """Whether one document stands for all with the same content hash, which the measure does not distinguish."""
+    match: MatchCriterion
     texts: Sequence[str]
     """Fields to read of candidates."""
 
@@ -315,26 +315,31 @@ class Lookup:
     def at_once(self, hits: Sequence[Hit]) -> tuple[list[_Candidate], int]:
         """All documents that share keys, with their texts."""
         prefix = self.index.settings.prefix
-        copies: dict[object, list[Hit]] = {}
+        copies: dict[tuple[object, object], list[Hit]] = {}
         for hit in hits:
             content = stored_fields(hit.source, prefix).get("content")
-            copies.setdefault(content if self.fold and isinstance(content, str) else hit.address, []).append(hit)
+            known = self.match.measure.copies_are_equal and isinstance(content, str)
+            copies.setdefault((content, self._signs(hit)) if known else (None, hit.address), []).append(hit)
         found = []
-        for key, some in copies.items():
+        for (content, _), some in copies.items():
             first = next((one for one in some if stored_fields(one.source, prefix).get("principal") is True), some[0])
-            content = key if isinstance(key, str) else None
-            found.append(_Candidate(first.reference, self._shared(first), content, len(some) - 1, first))
+            same = content if isinstance(content, str) else None
+            found.append(_Candidate(first.reference, self._shared(first), same, len(some) - 1, first))
         return found, len(hits)
+
+    def _signs(self, hit: Hit) -> str:
+        """What distinguishes documents with the same content hash: if facts decide, their signs."""
+        return signs_of(prepared_text(hit.source, self.index.settings)) if self.match.facts else ""
 
     def _listed(self, scope: Mapping[str, Any], maximum: int) -> tuple[list[_Candidate], int]:
         """The documents that share most keys, without their texts."""
-        index = self.index
-        body = self._body(scope, maximum, fold=self.fold)
+        index, fold = self.index, self.match.one_for_all_copies
+        body = self._body(scope, maximum, fold=fold)
         answer = index.documents.search(body)["hits"]
         hits, total = answer["hits"], int(answer["total"]["value"])
         content = [stored_fields(hit["_source"], index.settings.prefix).get("content") for hit in hits]
         known = [one for one in content if isinstance(one, str)]
-        copies = self._copies(body["query"], known) if self.fold and known and total > len(hits) else {}
+        copies = self._copies(body["query"], known) if fold and known and total > len(hits) else {}
         found = [
             _Candidate(
                 (hit["_index"], hit["_id"], hit.get("_routing")), round(hit["_score"]), one, copies.get(one or "", 0)
@@ -409,7 +414,7 @@ class CandidateHits:
         if not self.match.facts:
             return ()
         text, other = (prepared_text(source, self.index.settings) for source in (self.probe.source, hit.source))
-        if contents([text]) == contents([other]):
+        if text == other:
             return ()
         return tuple(facts_apart(self._probe_facts, fact_tokens(other), self.match.facts))
 

@@ -107,7 +107,10 @@ class _LastRules:
         """The candidates that `group` would verify, compared by their current texts."""
         corpus = read_fingerprints(self.index, progress, self.group)
         copies, measure = criterion.copies_match, criterion.measure
-        verified = verified_pairs(self.index, measure, corpus, copies=copies, rules=self.group, progress=progress)
+        facts = bool(criterion.facts)
+        verified = verified_pairs(
+            self.index, measure, corpus, copies=copies, facts=facts, rules=self.group, progress=progress
+        )
         return with_facts(verified, criterion, progress)
 
     def simulated(self, verified: Verified, criterion: MatchCriterion, minimum: float, progress: Progress) -> Threshold:

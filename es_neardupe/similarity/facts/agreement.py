@@ -42,6 +42,9 @@ class FactsAgree(Measure):
         found = np.empty(len(left))
         tokens: dict[int, FactTokens] = {}
         for pair, both in enumerate(zip(left.tolist(), right.tolist(), strict=True)):
+            if np.array_equal(prepared[both[0]], prepared[both[1]]):
+                found[pair] = 1
+                continue
             for place in both:
                 if place not in tokens:
                     tokens[place] = fact_tokens(_text(prepared[place]))

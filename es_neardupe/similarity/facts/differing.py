@@ -17,7 +17,7 @@ from es_neardupe.keys.text import Range
 from es_neardupe.options import FactKind
 from es_neardupe.similarity.facts import vocabulary as words
 from es_neardupe.similarity.facts.names import has, is_name, replaced_words
-from es_neardupe.similarity.facts.spelling import differ_in_layout_only, digit_groups, is_variant
+from es_neardupe.similarity.facts.spelling import differ_in_layout_only, digit_groups, is_variant, negative_numbers
 from es_neardupe.similarity.facts.token_changes import Surroundings, token_changes
 from es_neardupe.similarity.facts.tokens import TITLE, FactTokens, Part, SlotToken, TokenFlag
 
@@ -147,7 +147,7 @@ def _kinds(a: Part, b: Part, surroundings: Surroundings) -> set[FactKind]:
     if size > _MAX_SLOT and (others or _kinds_in_order(facts_a) != _kinds_in_order(facts_b)):
         return set()
     left_a, left_b = without_compatible(facts_a, facts_b)
-    if _kinds_in_order(left_a) != _kinds_in_order(left_b) and digit_groups(a.written) == digit_groups(b.written) != []:
+    if _kinds_in_order(left_a) != _kinds_in_order(left_b) and _have_equal_digits(a.written, b.written):
         left_a, left_b = [], []  # 3 17 and $3.17 a gallon
     if bool(left_a) == bool(left_b):
         if left_a:
@@ -158,6 +158,10 @@ def _kinds(a: Part, b: Part, surroundings: Surroundings) -> set[FactKind]:
         return kinds | {replaced} if replaced else kinds
     has_code = any(one.kind is FactKind.CODE and not one.mark for one in left_a + left_b)
     return kinds | {FactKind.CODE} if has_code and others <= _MAX_OTHERS and size <= _MAX_AGAINST_WORDS else kinds
+
+
+def _have_equal_digits(one: str, other: str) -> bool:
+    return digit_groups(one) == digit_groups(other) != [] and negative_numbers(one) == negative_numbers(other)
 
 
 def _kinds_in_order(tokens: Sequence[SlotToken]) -> list[FactKind | None]:

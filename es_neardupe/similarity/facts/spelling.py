@@ -32,6 +32,11 @@ def digit_groups(text: str) -> list[str]:
     return _DIGITS.findall(text)
 
 
+def negative_numbers(text: str) -> int:
+    """How many numbers have a minus."""
+    return len(_MINUS.findall(text))
+
+
 def differ_in_layout_only(one: str, other: str) -> bool:
     """Whether two readings of a place have the same letters and digits: ``JeffersonCounty``, ``13 15 million`` for
     ``$13.15 million``, ``l987``."""
@@ -44,7 +49,7 @@ def differ_in_layout_only(one: str, other: str) -> bool:
 
 def _same_numbers(one: str, other: str) -> bool:
     same_digits = digit_groups(one) == digit_groups(other) or _differ_in_blanks_only(one, other)
-    if not same_digits or len(_MINUS.findall(one)) != len(_MINUS.findall(other)):
+    if not same_digits or negative_numbers(one) != negative_numbers(other):
         return False
     signs = _SIGNS.findall(one), _SIGNS.findall(other)
     if all(signs) and signs[0] != signs[1]:

@@ -21,6 +21,7 @@ AFTER = "and that nothing else of the agreement with them will be any other than
         ("$5", "€5", "amount"),
         ("5 $", "£5", "amount"),
         ("-5", "5", "number"),
+        ("-5", "$5", "amount"),
         ("−5 °C", "5 °C", "unit"),
         ("5 %", "5 ‰", "number"),
         ("<= 5", ">= 5", "number"),
