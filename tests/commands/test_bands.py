@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from math import comb
 
 import pytest
 from bad_input import refused
 from conftest import Cli
+from docs_pages import DOCS, blocks
 
 
 def test_figures_and_curve(cli: Cli) -> None:
@@ -69,3 +72,16 @@ def test_the_curve_of_supershingles(cli: Cli) -> None:
 )
 def test_wrong_presets(cli: Cli, options: list[str], message: str) -> None:
     refused(cli("bands", *options), message, code=2)
+
+
+@pytest.mark.parametrize("page", ["bands", "supershingles"])
+def test_what_the_pages_show_is_printed(page: str, cli: Cli) -> None:
+    for block in blocks(DOCS / f"{page}.md", "console"):
+        line, _, output = block.removeprefix("$ ").partition("\n")
+        program, *words = shlex.split(line)
+        if words[0] == "bands":
+            run = cli(*words)
+            printed = [re.sub(r"\s+", " ", one).strip() for one in (run.out + run.err).splitlines()]
+            shown = [re.sub(r"\s+", " ", one).strip() for one in output.splitlines()]
+            assert program == "es-neardupe"
+            assert [one for one in shown if one.strip("─. ") and one not in printed] == []
