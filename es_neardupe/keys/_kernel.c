@@ -721,6 +721,22 @@ static Py_ssize_t find_tokens(const Table *table, const Short *brief, Signed *on
     return one->made < 1 ? one->made : find_folded(work);
 }
 
+/* Write the tokens between edges with single blanks: the end of the content. */
+static uint8_t *write_tokens(const Work *work, Py_ssize_t tokens, uint8_t *content)
+{
+    const uint32_t *edge = work->edge;
+    for (Py_ssize_t k = 0; k < tokens; k++, edge += 2) {
+        const uint8_t *token = work->folded.bytes + edge[0];
+        size_t size = edge[1] - edge[0];
+        memcpy(content, token, 16); /* what is too much is written over */
+        if (size > 16)
+            memcpy(content + 16, token + 16, size - 16);
+        content[size] = BLANK;
+        content += size + 1;
+    }
+    return tokens ? content - 1 : content;
+}
+
 /* Sign a text; its content and sampled keys are appended. Returns 0 without memory. */
 static int sign_text(const Table *table, const Short *brief, const Recipe *recipe, Signed *one, const Py_UCS4 *points,
                      int composed, Work *work, Content *contents, Content *samples)
@@ -742,12 +758,18 @@ static int sign_text(const Table *table, const Short *brief, const Recipe *recip
     }
     if (!reserve(contents, folded->length + 32))
         return 0;
+    uint8_t *content = contents->bytes + contents->length, *end;
+    if (recipe->characters) {
+        end = write_tokens(work, tokens, content);
+        one->units = hash_characters(content, end, work->unit);
+    } else {
+        end = hash_edges(work, tokens, work->unit, content);
+        one->units = tokens;
+    }
     one->first = contents->length;
-    uint8_t *content = contents->bytes + contents->length, *end = hash_edges(work, tokens, work->unit, content);
     one->size = end - content;
     contents->length += one->size;
     one->tokens = tokens;
-    one->units = recipe->characters ? hash_characters(content, end, work->unit) : tokens;
     Py_ssize_t windows = count_shingles(one->units, shingle), size = one->units < shingle ? one->units : shingle;
     if (!windows)
         return 1;
@@ -912,28 +934,6 @@ static int read_texts(PyObject *texts, Signed *one, Points *all)
     return read;
 }
 
-/* Append the tokens between edges, joined by single blanks. Returns 0 without memory. */
-static int write_tokens(const Work *work, Py_ssize_t tokens, Signed *one, Content *contents)
-{
-    const uint32_t *edge = work->edge;
-    if (!reserve(contents, work->folded.length + 32))
-        return 0;
-    uint8_t *start = contents->bytes + contents->length, *at = start;
-    for (Py_ssize_t k = 0; k < tokens; k++, edge += 2) {
-        const uint8_t *token = work->folded.bytes + edge[0];
-        size_t size = edge[1] - edge[0];
-        memcpy(at, token, 16); /* what is too much is written over */
-        if (size > 16)
-            memcpy(at + 16, token + 16, size - 16);
-        at[size] = BLANK;
-        at += size + 1;
-    }
-    one->first = contents->length;
-    one->size = tokens ? at - start - 1 : 0;
-    contents->length += one->size;
-    return 1;
-}
-
 PyDoc_STRVAR(normalize_doc,
              "normalize(texts: list of str, composed: bool, arrays of the table, arrays of the short table) -> list of bytes "
              "and str: the tokens of each text, joined by single blanks; or the mapped text, if it must be composed "
@@ -963,7 +963,12 @@ static PyObject *normalize(PyObject *self, PyObject *args)
         Py_BEGIN_ALLOW_THREADS;
         for (Py_ssize_t k = 0; enough && k < count; k++) {
             Py_ssize_t tokens = find_tokens(&table, &brief, &one[k], all.points, composed, &work);
-            enough = tokens >= 0 && (!one[k].made || write_tokens(&work, tokens, &one[k], &contents));
+            enough = tokens >= 0;
+            if (enough && one[k].made && (enough = reserve(&contents, work.folded.length + 32))) {
+                one[k].first = contents.length;
+                contents.length = write_tokens(&work, tokens, contents.bytes + contents.length) - contents.bytes;
+                one[k].size = contents.length - one[k].first;
+            }
         }
         Py_END_ALLOW_THREADS;
         found = enough ? PyList_New(count) : PyErr_NoMemory();
