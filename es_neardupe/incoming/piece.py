@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass, replace
@@ -326,7 +326,7 @@ class ComparedPiece:
         match are compared with more texts than the first."""
         self._compare_candidates(self._candidates)
         for number in (self.maximum, 2 * self.maximum):
-            unmatched = [one for one in self._texts if self.not_compared[one] and not self.matches(one)]
+            unmatched = [one for one in self._texts if self.not_compared[one] and not self._has_match(one)]
             for document in unmatched:
                 self._choose_most_similar(document, number, self._nearest_in_buckets(document, number))
             self._compare_candidates(unmatched)
@@ -344,7 +344,7 @@ class ComparedPiece:
         keys, those whose signatures are most similar: in a large family, hundreds share as many keys."""
         further = dict[Candidate, list[Candidate]]()
         for document in self._most_shared.keys() & self._candidates.keys():
-            if self.not_compared[document] and not self.matches(document):
+            if self.not_compared[document] and not self._has_match(document):
                 nearest = self._nearest(document)
                 further[document] = self._may_match(document, nearest)
                 self.not_compared[document] = max(0, self.not_compared[document] - len(nearest))
@@ -399,14 +399,19 @@ class ComparedPiece:
     def matches(self, document: Candidate) -> list[tuple[Candidate, float]]:
         """The matches of a new document that are, or will be, in the index, with their similarity, most similar
         first."""
-        found: list[tuple[Candidate, float]] = []
+        return sorted(self._matches(document), key=lambda pair: (-pair[1], *preference(pair[0])))
+
+    def _has_match(self, document: Candidate) -> bool:
+        return next(self._matches(document), None) is not None
+
+    def _matches(self, document: Candidate) -> Iterator[tuple[Candidate, float]]:
+        """The matches of a new document: of each text, one."""
         for copies in self._candidates[document]:
             common = 0.0 if copies[0] in self._lost else self._similarity[document, copies[0]]
             values = ((one, self._similarity.get((document, one), common)) for one in copies if one.exists)
             similar = (pair for pair in values if pair[1] >= self.criterion.min)
             agreeing = (pair for pair in similar if self._facts_agree(document, self._read_copy(copies, pair[0])))
-            found += islice(agreeing, 1)
-        return sorted(found, key=lambda pair: (-pair[1], *preference(pair[0])))
+            yield from islice(agreeing, 1)
 
     def _read_copy(self, copies: Sequence[Candidate], one: Candidate) -> Candidate:
         """The one of some copies that was read, for one of them: the first, unless it was changed."""
