@@ -58,7 +58,8 @@ def slots_of(signatures: Sequence[bytes], size: int) -> Octets:
 
 def equal_slots(signature: bytes, others: Octets) -> Ints:
     """How many slots a signature has in common with each of some others."""
-    equal: Ints = np.count_nonzero(others == np.frombuffer(signature, np.uint8), axis=1)
+    same = others == np.frombuffer(signature, np.uint8)
+    equal: Ints = same.view(np.uint8).sum(axis=1, dtype=np.uint16).astype(np.int64)  # half the time of count_nonzero
     return equal
 
 
