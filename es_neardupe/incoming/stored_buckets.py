@@ -111,15 +111,15 @@ class StoredBuckets:
         number: dict[str, int] = defaultdict(count().__next__)
         numbers = [number[key] for one in first for key in one.bands]
         of_text = np.repeat(np.arange(len(first)), [len(one.bands) for one in first])
-        order = np.argsort(numbers, kind="stable")
+        of_text = of_text[np.argsort(numbers, kind="stable")]
         ends = np.bincount(numbers, minlength=len(number)).cumsum()
         self._dense, self._sparse = {}, {}
         for key, start, end in zip(number, [0, *ends[:-1].tolist()], ends.tolist(), strict=True):
             if (end - start) * _DENSE < len(first):
-                self._sparse[key] = of_text[order[start:end]]
+                self._sparse[key] = of_text[start:end]
             else:
                 self._dense[key] = np.zeros(len(first), np.uint8)
-                self._dense[key][of_text[order[start:end]]] = 1
+                self._dense[key][of_text[start:end]] = 1
 
     def sizes(self, replaced: Collection[Reference]) -> Ints:
         """The number of documents of each text, without those that the run has replaced or deleted."""
