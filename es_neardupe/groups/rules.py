@@ -164,15 +164,17 @@ def rules_of(
         raise SettingsError(f"{option('within')} must be a list of names, not one name: ({within!r},).")
     within = [str(one) for one in before.within] if within is None else within
     across = str(before.across) if across is None and before.across else across
-    if across is not None and across in within:
-        raise SettingsError(
-            f"{option('within')} and {option('across')} name the same field {across!r}, so no documents would match."
-        )
     window = str(before.window) if window is None and before.window else window
     maximum = before.max_bucket if max_bucket is None else max_bucket
     if maximum < 2:
         raise SettingsError(f"{option('max_bucket')} must be 2 or more, not {maximum}.")
     types = field_types(index) if within or across or window or principal != "longest" else {}
+    columns = sorted({column_of(one, types, index.target) for one in within}, key=str)
+    apart = None if across is None else column_of(across, types, index.target)
+    if apart in columns:
+        raise SettingsError(
+            f"{option('within')} and {option('across')} name the same field {across!r}, so no documents would match."
+        )
     limit = None
     if window is not None:
         field, days = parse_window(window)
@@ -180,8 +182,8 @@ def rules_of(
     return GroupRules(
         linkage=linked,
         principal=_policy(principal, types, index.target, limit),
-        within=tuple(column_of(one, types, index.target) for one in sorted(set(within))),
-        across=None if across is None else column_of(across, types, index.target),
+        within=tuple(columns),
+        across=apart,
         window=limit,
         max_bucket=maximum,
     )
@@ -238,8 +240,13 @@ def _policy(text: str, types: Mapping[str, str], target: IndexTarget, window: Wi
 
 
 def column_of(field: str, types: Mapping[str, str], target: IndexTarget, only: set[str] | None = None) -> ReadField:
-    """The field as a column, if all indices can sort by it. Raises `SettingsError`."""
+    """The field as a column, if all indices can sort by it, or its only multi-field that they can sort by, such as
+    ``doc_id.keyword`` for a ``doc_id`` that was mapped dynamically. Raises `SettingsError`."""
     allowed = only or DATES | _SORTED
+    if types.get(field) not in allowed:
+        mapped = (sub for one in target.mappings.values() for sub in mapping.multi_fields(one["properties"], field))
+        subs = sorted(name for name in set(mapped) if types.get(name) in allowed)
+        field = subs[0] if len(subs) == 1 else field
     if types.get(field) not in allowed:
         known = ", ".join(sorted(name for name, kind in types.items() if kind in allowed)) or "none"
         what = "date field" if only else "field with values to compare (keyword, number, date, boolean)"

@@ -171,6 +171,12 @@ def field_types(properties: Mapping[str, Any], parent: str = "") -> Iterator[tup
         yield from field_types(mapping.get("properties", {}), f"{full}.")
 
 
+def multi_fields(properties: Mapping[str, Any], field: str) -> list[str]:
+    """Full names of the multi-fields of a field."""
+    known = field_types(properties)
+    return [name for name, kind in known if kind == "multi-field" and name.rpartition(".")[0] == field]
+
+
 def keyword_fields(properties: Mapping[str, Any], parent: str = "") -> Iterator[str]:
     """Full names of the fields, and multi-fields, that hold whole values which can be counted; not of those inside
     nested objects."""

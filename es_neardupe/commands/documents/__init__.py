@@ -71,6 +71,7 @@ def documents(
     given = {"measure": measure, "matching": matching, "passage": passage, "min": min}
     match = match_criterion(index, MatchRules.of(index.settings).having(given), progress=progress)
     rules = rules_of(index, across=by, max_bucket=max_bucket)
+    by = str(rules.across)
     rules = replace(rules, across=ReadField(by))  # dates as they are written
     limit = None if memory is None else MemoryLimit(memory)
     with scratch() as files:

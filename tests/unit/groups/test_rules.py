@@ -11,9 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from es_neardupe import Settings
 from es_neardupe.candidates.who_may_meet import GroupRules, Policy, ReadField, Window, parse_window
 from es_neardupe.errors import SettingsError
-from es_neardupe.groups.rules import RunRules, decode_rules, encode_rules
+from es_neardupe.groups.rules import RunRules, column_of, decode_rules, encode_rules
+from es_neardupe.index.target import IndexTarget
 from es_neardupe.options import DECIDING, FactKind, Linkage, Matching, MeasureName
 from es_neardupe.verification.match_rules import MatchRules, WeightsUsed
 
@@ -177,3 +179,22 @@ def test_an_option_changes_one_rule() -> None:
     for wrong in ({"measure": "estimate"}, {"matching": "loose"}, {"features": ["nothing(2)"]}):
         with pytest.raises(SettingsError):
             before.having(wrong)
+
+
+def test_a_text_field_stands_for_its_only_multi_field_with_values() -> None:
+    """As the dynamic mapping makes it. A field of an object, or one of several multi-fields, has to be named."""
+    keyword, text = {"type": "keyword"}, {"type": "text"}
+    properties = {
+        "doc_id": text | {"fields": {"keyword": keyword, "english": text}},
+        "place": {"properties": {"city": text | {"fields": {"raw": keyword}}, "zip": keyword}},
+        "name": text | {"fields": {"raw": keyword, "lower": keyword}},
+        "day": keyword | {"fields": {"text": text}},
+    }
+    target = IndexTarget("news", ("news",), Settings(("text",)), 10000, mappings={"news": {"properties": properties}})
+    names = ("doc_id.keyword", "place.city.raw", "place.zip", "name.raw", "name.lower", "day")
+    types = dict.fromkeys(names, "keyword")
+    for given_name, field in {"doc_id": "doc_id.keyword", "place.city": "place.city.raw", "day": "day"}.items():
+        assert column_of(given_name, types, target) == ReadField(field)
+    for refused in ("place", "name", "doc_id.english", "doc"):
+        with pytest.raises(SettingsError, match="no field with values to compare"):
+            column_of(refused, types, target)
