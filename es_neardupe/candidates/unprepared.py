@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import unescape
+from itertools import chain
 
 from es_neardupe.candidates.detection import UnsuitedTexts, unsuited_texts
 from es_neardupe.candidates.random_texts import random_texts
@@ -43,6 +44,15 @@ _MISREAD = re.compile(
 """A word that is divided at a line end, that has a digit which looks like a letter, or that has a ligature."""
 _MISREAD_WORDS = 200
 """Words of a scan in which one is such a word, at most: other texts have hardly any."""
+_WORD = re.compile(r"[^\W\d_]{4,}")
+"""A word that is hardly ever like another one by chance."""
+_CONFUSED = (("rn", "m"), ("cl", "d"), ("vv", "w"), ("li", "h"))
+_CONFUSED_LETTERS = str.maketrans("eqbfuljy", "cghtniiv")
+"""Letters that scanners confuse; but not a with o, which end different words in many languages."""
+_USUAL = 5
+"""Texts that have a usual word, at least."""
+_LOOK_ALIKE = 0.02
+"""Share of the words of a scan that no other text has, and that look like a usual one, at least."""
 _MINIMUM = 0.25
 """Share of the documents that are of one kind."""
 _ENOUGH = 20
@@ -83,12 +93,17 @@ def unprepared_texts(texts: Iterable[Text], scheme: Scheme) -> UnpreparedTexts |
     if scheme.preparation:
         return None
     kinds, whole_pages, documents = Counter[str](), 0, 0
+    others: list[set[str]] = []
     for values in texts:
         text = beginning_of(values)
         documents += bool(text.strip())
         if (kind := _kind(text)) is not None:
             kinds[kind] += 1
             whole_pages += kind == "pages" and _WHOLE_PAGE.search(unescape(text)) is not None
+        else:
+            others.append(set(_WORD.findall(text.lower())))
+    if misread := _misread_texts(others):
+        kinds["scans"] += misread
     ((kind, found),) = kinds.most_common(1) or [("", 0)]
     if found < _MINIMUM * documents or not found or (kind == "scans" and scheme.unit is Unit.CHARACTER):
         return None
@@ -116,6 +131,21 @@ def _kind(text: str) -> str | None:
         return "log lines"  # with a stack trace
     misread = sum(1 for _ in _MISREAD.finditer(text))
     return "scans" if misread > 1 and misread * _MISREAD_WORDS >= words else None
+
+
+def _misread_texts(texts: Sequence[set[str]]) -> int:
+    """How many texts, given by their words, have wrong letters: words of their own that look like usual ones."""
+    frequencies = Counter(chain.from_iterable(texts))
+    usual = {_appearance(word) for word, number in frequencies.items() if number >= _USUAL}
+    misread = (sum(frequencies[word] == 1 and _appearance(word) in usual for word in words) for words in texts)
+    return sum(number >= max(2, _LOOK_ALIKE * len(words)) for words, number in zip(texts, misread, strict=True))
+
+
+def _appearance(word: str) -> str:
+    """The same for words that scanners confuse."""
+    for several, one in _CONFUSED:
+        word = word.replace(several, one)
+    return word.translate(_CONFUSED_LETTERS)
 
 
 def _is_log_line(text: str) -> bool:

@@ -58,6 +58,28 @@ def test_kinds(text: str, kind: str, options: str) -> None:
     assert unprepared_texts([text, *PLAIN, *PLAIN, text], SCHEME) is None
 
 
+def test_scans_with_letters_that_were_misread() -> None:
+    """Nothing in one text alone says that "bnilding" is no word, but other texts have "building" often."""
+    words = "the harbour commission wanted another building with room for children, meetings and a library"
+    scans = [
+        words.replace("building", "bnilding").replace("commission", "comrnission"),
+        words.replace("another", "anofher").replace("library", "librarv"),
+        words.replace("building", "builcling").replace("meetings", "mcetings"),
+    ]
+    plain = [f"{words} in street {name}" for name in "ghijklm"]
+    found = UnpreparedTexts(kind="scans", found=3, documents=10, options="--preset scans")
+    assert unprepared_texts([*scans, *plain], SCHEME) == found
+    assert unprepared_texts([*scans[:2], *plain], SCHEME) is None, "less than a quarter"
+    assert unprepared_texts(scans, SCHEME) is None, "no word is usual"
+
+
+def test_other_words_are_no_misreadings() -> None:
+    """In many languages, words differ only in a vowel at their end."""
+    texts = ["la casa rossa della signora bella", *["il muro rosso del bello signore caso"] * 6]
+    texts += [f"{one} nera e alta con la porta chiusa" for one in ("una casa rosse", "la cosa", "le case")]
+    assert unprepared_texts(texts, SCHEME) is None
+
+
 @pytest.mark.parametrize("text", PLAIN)
 def test_other_texts(text: str) -> None:
     assert unprepared_texts([text], SCHEME) is None
