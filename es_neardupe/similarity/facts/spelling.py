@@ -9,7 +9,7 @@ from functools import lru_cache
 from rapidfuzz.distance import DamerauLevenshtein
 
 from es_neardupe.similarity.facts.opposites import are_opposites
-from es_neardupe.similarity.facts.symbols import symbols_of
+from es_neardupe.similarity.facts.symbols import prefixes_differ, symbols_of
 from es_neardupe.similarity.facts.vocabulary import ABBREVIATED, CURRENCY_SIGNS
 
 MIN_SIMILARITY = 0.8
@@ -40,7 +40,7 @@ def negative_numbers(text: str) -> int:
 def differ_in_layout_only(one: str, other: str) -> bool:
     """Whether two readings of a place have the same letters and digits: ``JeffersonCounty``, ``13 15 million`` for
     ``$13.15 million``, ``l987``."""
-    if symbols_of(one) != symbols_of(other):
+    if symbols_of(one) != symbols_of(other) or prefixes_differ(one, other):
         return False
     if not (_DIGITS.search(one) or _DIGITS.search(other)):
         return folded(one) == folded(other)
