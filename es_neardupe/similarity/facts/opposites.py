@@ -32,7 +32,9 @@ _BEGINNINGS = tuple(
     )
 )
 _ENDS = tuple(_pairs("or/ee er/ee ful/less"))
-_DENYING = ("un", "in", "im", "il", "ir", "non", "dis", "mis")
+_DENYING = ("un", "in", "im", "il", "ir", "non", "dis", "mis", "de", "des", "dés")
+_ENDS_OF_ADJECTIVES = ("ic", "al", "ous", "isch", "ique", "ico", "ica", "chron")
+"""Those before which ``a`` denies: asymmetric, but not around."""
 _MIN_REST = 4
 """Letters that two such words have in common."""
 
@@ -40,7 +42,10 @@ _MIN_REST = 4
 def deny_each_other(one: str, other: str) -> bool:
     """Whether one of two words is the other with a beginning that denies it: ``unlimited``."""
     short, long = sorted((one, other), key=len)
-    return len(short) >= _MIN_REST and any(long == beginning + short for beginning in _DENYING)
+    return len(short) >= _MIN_REST and (
+        any(long == beginning + short for beginning in _DENYING)
+        or (long == f"a{short}" and short.endswith(_ENDS_OF_ADJECTIVES))
+    )
 
 
 def are_opposites(one: str, other: str) -> bool:
