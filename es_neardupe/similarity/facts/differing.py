@@ -156,8 +156,27 @@ def _kinds(a: Part, b: Part, surroundings: Surroundings) -> set[FactKind]:
             kinds |= _kinds_of_facts(left_a, left_b)
         replaced = replaced_words(a, b, equal_surroundings=surroundings is Surroundings.EQUAL and not left_a)
         return kinds | {replaced} if replaced else kinds
-    has_code = any(one.kind is FactKind.CODE and not one.mark for one in left_a + left_b)
-    return kinds | {FactKind.CODE} if has_code and others <= _MAX_OTHERS and size <= _MAX_AGAINST_WORDS else kinds
+    return kinds | _kinds_against_words(a, b, left_a + left_b) if others <= _MAX_OTHERS else kinds
+
+
+def _kinds_against_words(a: Part, b: Part, facts: Sequence[SlotToken]) -> set[FactKind]:
+    """The kinds of facts that differ where one text has facts and the other words: type I and type II, or a code."""
+    size = max(len(a), len(b))
+    if size == 1 and any(map(_is_roman, facts)) and _are_capitals(a, b):
+        return {FactKind.NUMBER}
+    has_code = any(one.kind is FactKind.CODE and not one.mark for one in facts)
+    return {FactKind.CODE} if has_code and size <= _MAX_AGAINST_WORDS else set()
+
+
+def _is_roman(token: SlotToken) -> bool:
+    return token.kind is FactKind.NUMBER and token.written.isalpha() and token.written.isupper()
+
+
+def _are_capitals(*parts: Part) -> bool:
+    """Whether each is a Roman number, or a capital such as I, V or the letter of class A."""
+    return all(
+        _is_roman(one) or (len(one.written) == 1 and one.written.isupper()) for part in parts for one in part.tokens
+    )
 
 
 def _have_equal_digits(one: str, other: str) -> bool:
@@ -230,6 +249,8 @@ def _is_in_title(token: SlotToken, title: Part, digits: str) -> bool:
     """Whether a title has a token in another spelling, or need not have it. ``digits``: all of the title's."""
     if token.kind is None:
         return not token.flags & _CONTENT or any(is_variant(token.written, known.written) for known in title.tokens)
+    if _is_roman(token) and any(token.written.lower() == known.key for known in title.tokens):
+        return True
     own = "".join(digit_groups(token.written))
     return bool(own and own in digits) or any(are_compatible(token, known) for known in title.facts)
 
@@ -306,10 +327,19 @@ def are_compatible(one: SlotToken, other: SlotToken) -> bool:
     if x[:2] == y[:2] == "d:" and "-" in x and "-" in y:
         return _are_compatible_dates(x[2:].split("-"), y[2:].split("-"))
     if one.key.rpartition(":")[2] != other.key.rpartition(":")[2]:
-        return False
+        return _is_share(one.key, other.key) or _is_share(other.key, one.key)
     kinds = {one.kind, other.kind}
+    if kinds == {FactKind.AMOUNT} and "¢" in one.key + other.key:
+        return True  # cents of any currency
     is_ordinal = "o" in (one.key[0], other.key[0])
     return FactKind.NUMBER in kinds and not is_ordinal and kinds != {FactKind.UNIT, FactKind.NUMBER}
+
+
+def _is_share(key: str, other: str) -> bool:
+    """Whether a fraction is a share in percent: a quarter and 25 %, two thirds and 67 %."""
+    if key[:4] != "n:0." or other[:2] != "%:" or not other[2:].isdigit():
+        return False
+    return round(100 * float(key[2:])) == int(other[2:])
 
 
 def _as_date(one: SlotToken, other: SlotToken) -> str:
