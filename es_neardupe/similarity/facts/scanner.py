@@ -46,6 +46,8 @@ _PERIOD_OF_YEAR = re.compile(
 _POINTED_TIME = re.compile(r"[012]?\d\.[0-5]\d")
 _MAX_BASIS_POINTS = 500
 """More ``bps`` are bits per second."""
+_LEADING_POINT = re.compile(r"(?:^|[\s(\[$€£])\.")
+_MINUS_BEFORE = re.compile(r"(?:^|[\s(\[])[-−]")
 _COUNT = re.compile(r"\d+(?:[.,]\d+)?")
 _MYRIAD = re.compile(r"(\d+(?:,\d{3})*(?:\.\d+)?)\s?([百千백천]?)([万萬億亿兆만억조]?)")
 _POWERS = {
@@ -317,7 +319,7 @@ class _Scanner(RawTokens):
         low = text.lower()
         if low == "minus":
             is_sign = self.near(i + 1) and self.raw[i + 1].lastgroup in NUMBERS and not self._follows_a_fact()
-            return self._negative(i) if is_sign else 0
+            return self._negative(i + 1, start=start) if is_sign else 0
         if low in words.ROMAN_NUMBERS:
             value = str(words.ROMAN_NUMBERS[low]) if text.isupper() else ""
         elif low == "once":
@@ -332,12 +334,13 @@ class _Scanner(RawTokens):
             self._add(FactKind.NUMBER, f"n:{value}", start, end)
         return i + 1 if value else 0
 
-    def _follows_a_fact(self) -> bool:
-        return len(self.tokens) - 1 in self.tokens.kinds
+    def _follows_a_fact(self, kind: FactKind | None = None) -> bool:
+        last = self.tokens.kinds.get(len(self.tokens) - 1)
+        return last is not None and kind in (None, last)
 
-    def _negative(self, i: int) -> int:
-        """``minus 5 °C``."""
-        after = self._value(i + 1, start=self.raw[i].start())
+    def _negative(self, i: int, *, start: int, currency: str = "") -> int:
+        """``minus 5 °C``, ``-$5``: a number at ``i`` as the negative one."""
+        after = self._value(i, currency=currency, start=start)
         last, tokens = len(self.tokens) - 1, self.tokens
         name, _, value = tokens.keys[last].rpartition(":")
         if tokens.kinds[last] is not FactKind.DATE:
@@ -416,19 +419,30 @@ class _Scanner(RawTokens):
 
     def _sign(self, i: int) -> int:
         sign, start, end = self.part(i)
-        is_before = self.has(i + 1) and self.raw[i + 1].lastgroup in NUMBERS
-        if sign in words.CURRENCIES and is_before and not self.text[end : self.raw[i + 1].start()].strip():
-            currency, tokens = words.CURRENCIES[sign], self.tokens
-            if (
-                sign == "$"
-                and tokens.keys
-                and tokens.ends[-1] == start
-                and tokens.keys[-1] in words.LETTERS_BEFORE_DOLLARS
-            ):
-                currency, start = words.LETTERS_BEFORE_DOLLARS[tokens.keys[-1]], tokens.starts[-1]
-                tokens.remove_last()
-            return self._per(self._value(i + 1, currency=currency, start=start))
-        return i + 1
+        if sign not in words.CURRENCIES or not self.has(i + 1) or self.raw[i + 1].lastgroup not in NUMBERS:
+            return i + 1
+        currency, tokens = words.CURRENCIES[sign], self.tokens
+        between = self.text[end : self.raw[i + 1].start()].strip()
+        if between == "(" and self.text.startswith(")", self.raw[i + 1].end()):
+            return self._loss(i + 1, currency, start)
+        if between not in ("", "."):
+            return i + 1
+        if _MINUS_BEFORE.fullmatch(self.text, max(start - 2, 0), start) and not self._follows_a_fact(FactKind.AMOUNT):
+            return self._per(self._negative(i + 1, currency=currency, start=start - 1))
+        if sign == "$" and tokens.keys and tokens.ends[-1] == start and tokens.keys[-1] in words.LETTERS_BEFORE_DOLLARS:
+            currency, start = words.LETTERS_BEFORE_DOLLARS[tokens.keys[-1]], tokens.starts[-1]
+            tokens.remove_last()
+        return self._per(self._value(i + 1, currency=currency, start=start))
+
+    def _loss(self, i: int, currency: str, start: int) -> int:
+        """``$(45) million``: a negative amount."""
+        k, tokens = self._negative(i, currency=currency, start=start), self.tokens
+        if self.has(k) and self.between(k) == ") " and (power := words.MAGNITUDES.get(self.raw[k][0].lower())):
+            name, _, value = tokens.keys[-1].rpartition(":-")
+            tokens.keys[-1] = tokens.values[len(tokens) - 1] = f"{name}:-{_scaled(value, power)}"
+            tokens.ends[-1] = self.raw[k].end()
+            k += 1
+        return k
 
     def _symbol(self, i: int) -> int:
         text, start, end = self.part(i)
@@ -587,9 +601,8 @@ class _Scanner(RawTokens):
         k = i if value else i + 1
         if not value and self.raw[i].lastgroup in WORDS:
             whole, k = spelled(self, i)
-            if ordinal := ordinal_after(self, whole, k):
-                self._add(FactKind.NUMBER, f"o:{whole + ordinal}", start, self.raw[k].end())
-                return k + 1
+            if after := self._spelled_in_place(whole, k, start):
+                return after
             value, k = spelled_part(self, whole, k)
             value, k = spelled_decimals(self, value, k)
         elif not value and self.raw[i].lastgroup in _READ_AS_A_WHOLE:
@@ -597,27 +610,42 @@ class _Scanner(RawTokens):
         elif not value:
             before = self.tokens.keys[-1] if self.tokens.keys else ""
             value = decimal(text, keeps_zeros=before in words.NUMBERED)
+            if text.isdigit() and _LEADING_POINT.fullmatch(self.text, max(first - 2, 0), first):
+                value, start = decimal(f"0.{text}"), min(start, first - 1)
             joined = 0 if currency else self._with_point(i) or self._with_letters(i, value, start)
             joined = joined or (0 if currency else self._with_month(i, k, value, start))
             if joined:
                 return joined
         value, k = self._multiplied(value, k, currency)
-        if not currency:
-            currency, k = self._currency(k)
-            if currency:
-                value, k = self._with_cents(value, k)
-        if not currency and (hundredth := words.CENTS.get(self.near(k))) and self.only_blanks_before(k):
-            currency, value, k = hundredth, f"{float(value) / 100:.12g}", k + 1
-        if currency:
-            self._add(FactKind.AMOUNT, f"a:{currency}:{value}", start, self.raw[k - 1].end())
-            return k
-        after = self._measured(k, value, start)
-        if after:
+        if after := self._amount(value, k, currency, start) or self._measured(k, value, start):
             return after
         is_year = k == i + 1 and YEAR.fullmatch(text)
         if is_year and (after := self._years(i)):
             return after
         self._add(FactKind.DATE if is_year else FactKind.NUMBER, f"n:{value}", start, self.raw[k - 1].end())
+        return k
+
+    def _spelled_in_place(self, value: int, k: int, start: int) -> int:
+        """``twenty-first``, ``seven o'clock``: a spelled-out number with what is at ``k``; 0 if it is neither."""
+        if ordinal := ordinal_after(self, value, k):
+            self._add(FactKind.NUMBER, f"o:{value + ordinal}", start, self.raw[k].end())
+            return k + 1
+        if value <= 24 and self._is_clock(k):
+            self._add(FactKind.DATE, f"d:t{value}:00", start, self.raw[k - 1].end())
+            return k
+        return 0
+
+    def _amount(self, value: str, k: int, currency: str, start: int) -> int:
+        """A number with its currency, which is given or at ``k``; 0 if there is none."""
+        if not currency:
+            currency, k = self._currency(k)
+            if currency:
+                value, k = self._with_cents(value, k)
+            elif (currency := words.CENTS.get(self.near(k), "")) and self.only_blanks_before(k):
+                value, k = f"{float(value) / 100:.12g}", k + 1
+            else:
+                return 0
+        self._add(FactKind.AMOUNT, f"a:{currency}:{value}", start, self.raw[k - 1].end())
         return k
 
     def _years(self, i: int) -> int:
@@ -656,8 +684,8 @@ class _Scanner(RawTokens):
         return k if is_known or (of in words.UNITS and len(of) > 2) else 0
 
     def _follows_a(self, i: int) -> bool:
-        """Whether ``a``, ``an`` or ``per`` is directly before a raw token."""
-        return bool(self.tokens.keys and self.tokens.keys[-1] in ("a", "an", "per") and self.next_word(i))
+        """Whether a word such as ``a`` or ``per`` is directly before a raw token."""
+        return bool(self.tokens.keys and self.tokens.keys[-1] in words.BEFORE_ONE and self.next_word(i))
 
     def _with_point(self, i: int) -> int:
         """``2.30 pm``, ``14.30 Uhr``; 0 if it is something else."""
@@ -689,6 +717,7 @@ class _Scanner(RawTokens):
                 return self._day_first(month, str(int(float(value))), start)
             return self._ordinal(value, start, k + 1)
         is_unit = letters in words.UNITS or letters in words.PERCENT or letters in words.CURRENCIES
+        is_unit = is_unit or self.raw[k][0] in words.UNITS_AS_WRITTEN
         is_magnitude = letters in words.MAGNITUDES and letters != "b"
         if (is_unit and not is_generation) or is_magnitude or is_hour:
             return 0
@@ -765,14 +794,15 @@ class _Scanner(RawTokens):
             return k + 2
         if unit == "fl" and self.near(k + 1) in ("oz", "ounce", "ounces"):  # as ounces: the others may be fluid, too
             unit, k = self.near(k + 1), k + 1
-        as_written = self.raw[k][0]
         length = self.near(k + 1) if unit in words.SQUARES else ""
         if words.UNITS.get(length, ("",))[0] == "length":
             meters = words.UNITS[length][1] / 1000
             self._add(FactKind.UNIT, f"u:area:{float(value) * meters**2:.6g}", start, self.raw[k + 1].end())
             return k + 2
-        if unit in words.UNITS and (len(unit) > 1 or (unit in words.UNITS_OF_ONE_LETTER and as_written not in "MH")):
-            dimension, factor = words.UNITS_AS_WRITTEN.get(as_written) or words.UNITS[unit]
+        as_written = self.raw[k][0]
+        known = words.UNITS_AS_WRITTEN.get(as_written) or words.UNITS.get(unit)
+        if known and (len(unit) > 1 or (unit in words.UNITS_OF_ONE_LETTER and as_written not in "MH")):
+            dimension, factor = known
             self._add(FactKind.UNIT, f"u:{dimension}:{float(value) * factor:.6g}", start, self.raw[k].end())
             return k + 1
         return 0

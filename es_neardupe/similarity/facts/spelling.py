@@ -18,7 +18,7 @@ _MIN_LETTERS = 4
 
 _DIGITS = re.compile(r"\d+")
 _SIGNS = re.compile(f"[{CURRENCY_SIGNS}%‰]")
-_MINUS = re.compile(r"(?:^|[\s(])[-−]\d")
+_MINUS = re.compile(rf"(?:^|[\s(])(?:[-−][{CURRENCY_SIGNS}]?\d|\.\d)|[{CURRENCY_SIGNS}][.(]\d")
 _WORD = re.compile(r"\w+")
 _BLANK_INSIDE = re.compile(r"(?<=\d)[ \u00a0\u2009\u202f](?=\d)")
 _MIN_DIVIDED = 5
@@ -33,7 +33,7 @@ def digit_groups(text: str) -> list[str]:
 
 
 def negative_numbers(text: str) -> int:
-    """How many numbers have a minus."""
+    """How many numbers have a minus, or begin with a point: ``.5`` is not 5. ``$(5)`` is -$5."""
     return len(_MINUS.findall(text))
 
 

@@ -24,7 +24,10 @@ _MAY_BE = re.compile(rf"[+#−<>≤≥≦≧⩽⩾★☆⭐{_YES}{_NO}{_UP}{_DOW
 _PREFIXED = r"(?<=\d)\s?(?:[mM](?:W|V|J|Pa)\b|[kMG][bB](?:ps)?\b)"
 """Units that case alone distinguishes: mW and MW, MB/s and Mb/s."""
 _PREFIX = re.compile(_PREFIXED)
-_SIGNS = re.compile(rf"{SYMBOL}|{_PREFIXED}|[{CURRENCY_SIGNS}¢₫฿₦₱₡₲₵₸₼₾%‰]|(?<![^\s(\[])[-−](?=\d)")
+_SIGNS = re.compile(
+    rf"{SYMBOL}|{_PREFIXED}|[{CURRENCY_SIGNS}¢₫฿₦₱₡₲₵₸₼₾%‰](?:\((?=\d))?"
+    rf"|(?<![^\s(\[])[-−](?=[{CURRENCY_SIGNS}]?\d)|(?<![^\s(\[{CURRENCY_SIGNS}])\.(?=\d)"
+)
 _NEAR, _LETTERS = 20, 4
 """Characters on each side of a sign, and letters and digits among them, by which its place is known."""
 _ORDERS = {"≦": "≤", "⩽": "≤", "<=": "≤", "=<": "≤", "≧": "≥", "⩾": "≥", ">=": "≥", "=>": "≥"}

@@ -306,7 +306,7 @@ UNITS = {
         time 86400 d day days tag tage tagen jour jours día días
         time 604800 week weeks woche wochen semaine semaines semana semanas
         time 2629800 month months monat monate monaten mois mes meses
-        time 31557600 year years jahr jahre jahren ans años
+        time 31557600 year years jahr jahre jahren ans año años
         celsius 1 c celsius
         fahrenheit 1 f fahrenheit
         bits 1 bit bits
@@ -318,8 +318,15 @@ UNITS = {
     for word in words
 }
 """Word -> dimension, and how many of its basic unit."""
-UNITS_AFTER_A = _words("minute hour day week month year mile kilo kilogram litre liter")
+UNITS_AFTER_A = _words(
+    """
+    minute hour day week month year mile kilo kilogram litre liter stunde tag woche monat jahr
+    heure jour semaine mois hora día semana mes año
+    """
+)
 """Those that are one of it after ``a``; a second may be another one."""
+BEFORE_ONE = _words("a an per ein eine einem einen einer un une una")
+"""Words after which something is one, or of one."""
 AFTER_A = UNITS_AFTER_A | SPOKEN_MAGNITUDES
 UNITS_OF_ONE_LETTER = frozenset("lgmvwh")
 """Others of one letter are rather something else."""
