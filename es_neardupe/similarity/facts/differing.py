@@ -17,7 +17,7 @@ from es_neardupe.keys.text import Range
 from es_neardupe.options import FactKind
 from es_neardupe.similarity.facts import vocabulary as words
 from es_neardupe.similarity.facts.names import has, is_name, replaced_words
-from es_neardupe.similarity.facts.spelling import differ_in_layout_only, digit_groups, is_variant, negative_numbers
+from es_neardupe.similarity.facts.spelling import differ_in_layout_only, digit_groups, have_equal_signs, is_variant
 from es_neardupe.similarity.facts.token_changes import Surroundings, token_changes
 from es_neardupe.similarity.facts.tokens import TITLE, FactTokens, Part, SlotToken, TokenFlag
 
@@ -180,7 +180,7 @@ def _are_capitals(*parts: Part) -> bool:
 
 
 def _have_equal_digits(one: str, other: str) -> bool:
-    return digit_groups(one) == digit_groups(other) != [] and negative_numbers(one) == negative_numbers(other)
+    return digit_groups(one) == digit_groups(other) != [] and have_equal_signs(one, other)
 
 
 def _kinds_in_order(tokens: Sequence[SlotToken]) -> list[FactKind | None]:

@@ -235,6 +235,8 @@ def kinds_of(a: str, b: str) -> str:
         ("up by 25 bps now", "up by 50 bps now", "number"),
         ("take .5 mg of it", "take 0.5 mg of it", ""),
         ("take .5 mg of it", "take 5 mg of it", "unit"),
+        ("a gun of caliber .50 there", "a gun of caliber 50 there", ""),
+        ("it gets -$200,000 of it", "it gets 200 000 of it", ""),
         ("they pay $.50 now", "they pay 50 cents now", ""),
         ("a sum of -$50 there", "a sum of -50 dollars there", ""),
         ("a sum of -$50 there", "a sum of $50 there", "amount"),
