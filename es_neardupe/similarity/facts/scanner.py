@@ -311,7 +311,7 @@ class _Scanner(RawTokens):
         if not self.near(k) or self.raw[k].lastgroup not in ("number", "code"):
             return 0
         number = self.raw[k][0]
-        if number.isdigit() and len(number) <= 2 and int(number) <= 31:
+        if number.isdecimal() and len(number) <= 2 and int(number) <= 31:
             k += 1
             if self.is_adjacent(k) and self.raw[k][0].lower() in words.ORDINAL_ENDINGS:
                 k += 1
@@ -319,7 +319,7 @@ class _Scanner(RawTokens):
             k += bool(year)
             self._add(FactKind.DATE, _date_key(year, month, int(number)), start, self.raw[k - 1].end())
             return k
-        if number.isdigit() and len(number) == 4:
+        if number.isdecimal() and len(number) == 4:
             self._add(FactKind.DATE, _date_key(number, month), start, self.raw[k].end())
             return k + 1
         return 0
