@@ -119,7 +119,7 @@ static PyObject *words(PyObject *self, PyObject *args)
         if (end - at == LONGEST_WORD || is_more_than_a_word(text, size, at, end))
             break;
         PyObject *items[3] = {PyUnicode_FromStringAndSize(key, end - at), PyLong_FromSsize_t(at), PyLong_FromSsize_t(end)};
-        int is_read = items[0] ? PySet_Contains(read, items[0]) : -1;
+        int is_read = items[0] ? PySequence_Contains(read, items[0]) : -1;
         failed = is_read < 0 || !items[1] || !items[2];
         for (int k = 0; k < 3; k++) {
             failed = failed || (!is_read && PyList_Append(lists[k], items[k]) < 0);
