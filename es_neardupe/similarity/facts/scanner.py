@@ -493,9 +493,10 @@ class _Scanner(RawTokens):
 
     def _multiplied(self, value: str, k: int, currency: str) -> tuple[str, int]:
         """A number and what follows it, with ``and a half``, a dozen or a magnitude at ``k``."""
-        if value.isdigit() and [self.near(k + n) for n in range(3)] == ["and", "a", "half"]:
-            value, k = f"{value}.5", k + 3
         magnitude = self.near(k)
+        if magnitude == "and" and self.near(k + 1) == "a" and self.near(k + 2) == "half" and value.isdigit():
+            value, k = f"{value}.5", k + 3
+            magnitude = self.near(k)
         if magnitude in words.DOZENS:
             return f"{12 * float(value):.12g}", k + 1
         if magnitude in words.MAGNITUDES and (
@@ -603,7 +604,7 @@ class _Scanner(RawTokens):
         if not unit or not self.only_blanks_before(k):
             return 0
         as_written = self.raw[k][0]
-        if unit in words.PERCENT or (unit, self.near(k + 1)) in words.PER_CENT:
+        if unit in words.PERCENT or (unit in words.PER_CENT and self.near(k + 1) == words.PER_CENT[unit]):
             last = k if unit in words.PERCENT else k + 1
             share = f"{float(value) / 10:.12g}" if unit in words.PER_MILLE else value
             self._add(FactKind.NUMBER, f"%:{share}", start, self.raw[last].end())
