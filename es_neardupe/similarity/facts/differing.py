@@ -7,7 +7,7 @@ text has facts there that cannot be the same. The result for (b, a) is that for 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -77,19 +77,26 @@ def differing_facts(a: FactTokens, b: FactTokens) -> list[Fact]:
     ]
 
 
+def facts_agree(a: FactTokens, b: FactTokens, kinds: frozenset[FactKind]) -> bool:
+    """Whether no facts of these kinds differ: known as soon as some do."""
+    return all(kinds.isdisjoint(one.kinds) for one in _differences(a, b, only_facts=True))
+
+
 def differences(a: FactTokens, b: FactTokens) -> list[DifferingPlace]:
     """All places where the tokens differ, also inserted and removed ones, but no moved passages."""
-    return _differences(a, b, only_facts=False)
+    return list(_differences(a, b, only_facts=False))
 
 
-def _differences(a: FactTokens, b: FactTokens, *, only_facts: bool) -> list[DifferingPlace]:
+def _differences(a: FactTokens, b: FactTokens, *, only_facts: bool) -> Iterator[DifferingPlace]:
     if codes := a.codes ^ b.codes:
         a, b = a.with_codes_joined(codes), b.with_codes_joined(codes)
     if len(a) == len(b) and np.array_equal(a.keys, b.keys):
-        return []
+        return
     if a.keys.tobytes() > b.keys.tobytes():
-        return [DifferingPlace(one.kinds, one.layout, one.b, one.a) for one in _in_order(b, a, only_facts=only_facts)]
-    return list(_in_order(a, b, only_facts=only_facts))
+        for one in _in_order(b, a, only_facts=only_facts):
+            yield DifferingPlace(one.kinds, one.layout, one.b, one.a)
+    else:
+        yield from _in_order(a, b, only_facts=only_facts)
 
 
 def _original(text: FactTokens, characters: Range) -> str:
@@ -100,15 +107,16 @@ def _in_order(a: FactTokens, b: FactTokens, *, only_facts: bool) -> Iterator[Dif
     if title := _differing_title(a, b):
         yield title
     changes = token_changes(a, b)
-    slots = [
+    is_title = max(len(a), len(b)) <= TITLE
+    slots: Iterable[_Slot] = (
         _Slot.of(a.part(*one.a), b.part(*one.b), one.surroundings)
         for one in changes
-        if not (only_facts and one.surroundings is Surroundings.OTHER)
-    ]
-    if max(len(a), len(b)) <= TITLE and not any(one.kinds for one in slots):
-        yield from _facts_of_titles(
-            a, b, [_Slot.of(a.part(*one.a), b.part(*one.b), one.surroundings) for one in changes]
-        )
+        if is_title or not (only_facts and one.surroundings is Surroundings.OTHER)
+    )
+    if is_title:
+        slots = list(slots)
+        if not any(one.kinds for one in slots):
+            yield from _facts_of_titles(a, b, slots)
     for one in slots:
         if one.kinds or not only_facts:
             yield DifferingPlace(

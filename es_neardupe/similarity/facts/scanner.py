@@ -390,7 +390,7 @@ class _Scanner(RawTokens):
         if not self.near(k) or self.raw[k].lastgroup not in ("number", "code"):
             return 0
         number = self.raw[k][0]
-        if number.isdigit() and len(number) <= 2 and int(number) <= 31:
+        if number.isdecimal() and len(number) <= 2 and int(number) <= 31:
             k += 1
             if self.is_adjacent(k) and self.raw[k][0].lower() in words.ORDINAL_ENDINGS:
                 k += 1
@@ -398,7 +398,7 @@ class _Scanner(RawTokens):
             k += bool(year)
             self._add(FactKind.DATE, _date_key(year, month, int(number)), start, self.raw[k - 1].end())
             return k
-        if number.isdigit() and len(number) == 4:
+        if number.isdecimal() and len(number) == 4:
             self._add(FactKind.DATE, _date_key(number, month), start, self.raw[k].end())
             return k + 1
         return 0
@@ -662,9 +662,10 @@ class _Scanner(RawTokens):
 
     def _multiplied(self, value: str, k: int, currency: str) -> tuple[str, int]:
         """A number and what follows it, with ``and a half``, a dozen or a magnitude at ``k``."""
-        if value.isdigit() and [self.near(k + n) for n in range(3)] == ["and", "a", "half"]:
-            value, k = f"{value}.5", k + 3
         magnitude = self.near(k)
+        if magnitude == "and" and self.near(k + 1) == "a" and self.near(k + 2) == "half" and value.isdigit():
+            value, k = f"{value}.5", k + 3
+            magnitude = self.near(k)
         if magnitude in words.DOZENS:
             return f"{12 * float(value):.12g}", k + 1
         if magnitude in words.MAGNITUDES and (
@@ -814,9 +815,9 @@ class _Scanner(RawTokens):
             power = 1
         elif unit == "bps" and float(value) <= _MAX_BASIS_POINTS:
             power = 2
-        elif (unit, self.near(k)) in words.BASIS_POINTS:
+        elif unit == "basis" and self.near(k) in ("point", "points"):
             power, k = 2, k + 1
-        elif (unit, self.near(k)) in words.PER_CENT:
+        elif unit in words.PER_CENT and self.near(k) == words.PER_CENT[unit]:
             k += 1
         elif unit not in words.PERCENT:
             return 0

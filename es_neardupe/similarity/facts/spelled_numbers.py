@@ -24,9 +24,13 @@ def _rest(tokens: RawTokens, k: int, limit: int) -> tuple[int, int]:
         k, limit = k + 1, 100
     if tokens.near(k) not in words.SPELLED_NUMBERS or tokens.near(k) in words.DOZENS:
         return 0, k
-    value, end = spelled(tokens, k)
+    value, end = _below_thousand(tokens, k)
     if tokens.near(end) in words.SPOKEN_MAGNITUDES:
-        value, end = value * 10 ** words.MAGNITUDES[tokens.near(end)], end + 1
+        power = 10 ** words.MAGNITUDES[tokens.near(end)]
+        if power >= limit:
+            return 0, k
+        rest, after = _rest(tokens, end + 1, power)
+        value, end = value * power + rest, after if rest else end + 1
     return (value, end) if value < limit else (0, k)
 
 

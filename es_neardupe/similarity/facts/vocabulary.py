@@ -353,8 +353,7 @@ SQUARES = _words("square sq")
 """Before a unit of length: that of an area."""
 PER_MILLE = frozenset(("‰", "permille", "promille"))
 PERCENT = frozenset(("%", "percent", "pct", "prozent", "porciento", *PER_MILLE))
-PER_CENT = frozenset((("per", "cent"), ("pour", "cent"), ("por", "ciento")))
-BASIS_POINTS = frozenset((("basis", "points"), ("basis", "point")))
+PER_CENT = {"per": "cent", "pour": "cent", "por": "ciento"}
 EDITIONS = _words("pro max plus ultra mini lite fe se air")
 """Words by which products of one name are others: a title has one, or not."""
 SIZES = _words("XS S M L XL XXL XXXL")

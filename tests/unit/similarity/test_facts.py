@@ -11,6 +11,7 @@ import pytest
 from conftest import read_data
 from hypothesis import example, given
 from hypothesis import strategies as st
+from unit_tools import in_seconds
 
 from es_neardupe.errors import SettingsError
 from es_neardupe.keys.prepare.placed import PlacedPiece, PlacedText
@@ -65,6 +66,7 @@ def kinds_of(a: str, b: str) -> str:
         ("we pay $500 to them", "we pay 500 to them", ""),
         ("$13.15 million", "13 15 million", ""),
         ("four million", "five million", "number"),
+        ("it fell on March ①5", "it fell on March ①7", "code"),
         ("there were three of them", "there were four of them", "number"),
         ("Version 2.10", "version 2.1", "number"),
         ("it weighs 2.10 times as much", "it weighs 2.1 times as much", ""),
@@ -87,6 +89,7 @@ def kinds_of(a: str, b: str) -> str:
         ("two million three hundred thousand", "2,300,000", ""),
         ("between two thousand and three thousand", "between 2,000 and 3,000", ""),
         ("two hundred, four hundred and fifty", "200, 450", ""),
+        ("two million three hundred twenty one thousand five hundred and forty two euros", "€2,321,542", ""),
         ("a million people came", "two million people came", "number"),
         ("it took half an hour", "it took 30 minutes", ""),
         ("it took half an hour", "it took an hour", "unit"),
@@ -581,6 +584,13 @@ def test_a_repeated_phrase() -> None:
     """Texts with too many equal runs for the kernel."""
     a = "the cat sat on the mat with 3 dogs and " * 2_200
     assert facts_of(a, a[: len(a) // 2] + "Newark " + a[len(a) // 2 :]) == []
+
+
+@pytest.mark.parametrize("part", ["one million ", "1-"])
+def test_repetitions_of_what_may_be_a_fact(part: str) -> None:
+    """They are read in linear time, without deep recursion."""
+    with in_seconds(1):
+        fact_tokens(part * 4000)
 
 
 @pytest.mark.parametrize(("one", "other"), list(product(["", "?!", "7", "Newark"], repeat=2)))
