@@ -168,23 +168,19 @@ def _kinds(a: Part, b: Part, surroundings: Surroundings) -> set[FactKind]:
 
 
 def _kinds_against_words(a: Part, b: Part, facts: Sequence[SlotToken]) -> set[FactKind]:
-    """The kinds of facts that differ where one text has facts and the other words: type I and type II, or a code."""
+    """The kinds of facts that differ where one text has facts and the other words: type I and type II, IV and IM, or
+    a code."""
     size = max(len(a), len(b))
-    if size == 1 and any(map(_is_roman, facts)) and _are_capitals(a, b):
-        return {FactKind.NUMBER}
+    if size == 1 and any(map(_is_roman, facts)):
+        written = [one.written for part in (a, b) for one in part.tokens]
+        if all(one.isupper() for one in written):
+            return {FactKind.NUMBER if min(map(len, written)) == 1 else FactKind.NAME}
     has_code = any(one.kind is FactKind.CODE and not one.mark for one in facts)
     return {FactKind.CODE} if has_code and size <= _MAX_AGAINST_WORDS else set()
 
 
 def _is_roman(token: SlotToken) -> bool:
     return token.kind is FactKind.NUMBER and token.written.isalpha() and token.written.isupper()
-
-
-def _are_capitals(*parts: Part) -> bool:
-    """Whether each is a Roman number, or a capital such as I, V or the letter of class A."""
-    return all(
-        _is_roman(one) or (len(one.written) == 1 and one.written.isupper()) for part in parts for one in part.tokens
-    )
 
 
 def _have_equal_digits(one: str, other: str) -> bool:

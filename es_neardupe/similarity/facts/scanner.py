@@ -711,6 +711,7 @@ class _Scanner(RawTokens):
         if match := _PERIOD_OF_YEAR.match(self.text, start):
             return self._period_of_year(i, match)
         is_hour = letters in ("am", "pm") and len(text) <= 2
+        is_dimension = letters == "d"  # 2D
         is_generation = value in ("2", "3", "4", "5", "6") and self.raw[k][0] == "G"  # 5G is no mass
         if letters in words.ORDINAL_ENDINGS:
             month = k + 2 if self.near(k + 1) == "of" else k + 1
@@ -720,7 +721,7 @@ class _Scanner(RawTokens):
         is_unit = letters in words.UNITS or letters in words.PERCENT or letters in words.CURRENCIES
         is_unit = is_unit or self.raw[k][0] in words.UNITS_AS_WRITTEN
         is_magnitude = letters in words.MAGNITUDES and letters != "b"
-        if (is_unit and not is_generation) or is_magnitude or is_hour:
+        if (is_unit and not is_generation and not is_dimension) or is_magnitude or is_hour:
             return 0
         while self.is_adjacent(k) and self.raw[k].lastgroup in (*WORDS, "number", "code"):
             k += 1

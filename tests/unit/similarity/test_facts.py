@@ -252,6 +252,8 @@ def kinds_of(a: str, b: str) -> str:
         ("a trial of phase I now", "a trial of phase II now", "number"),
         ("under title V there", "under title IV there", "number"),
         ("in Chapter IV there", "in CHAPTER iv there", ""),
+        ("an injection, IV, of it", "an injection, IM, of it", "name"),
+        ("for 2D graphics now", "for 3D graphics now", "code"),
         ("\nII. we", "\nIII. we", "counter"),
         # quarters, halves and fiscal years
         ("in 3Q25 there", "in the third quarter of 2025 there", ""),
