@@ -330,6 +330,9 @@ class _Scanner(RawTokens):
             if part:
                 start = self.tokens.starts[-1]
                 self.tokens.remove_last()
+                of = i + 2 + (self.near(i + 2) in ("a", "an"))
+                if self.near(of) in words.UNITS_AFTER_A:  # a quarter of an hour
+                    return self._value(of, value=value, start=start)
         if value:
             self._add(FactKind.NUMBER, f"n:{value}", start, end)
         return i + 1 if value else 0

@@ -227,6 +227,8 @@ def kinds_of(a: str, b: str) -> str:
         ("about 1.2k users", "about 1.3k users", "number"),
         ("a third of it", "33 % of it", ""),
         ("one quarter of it", "25 percent of it", ""),
+        ("it took a quarter of an hour", "it took 15 minutes", ""),
+        ("it took a quarter of an hour", "it took half an hour", "unit"),
         ("a third of it", "a quarter of it", "number"),
         ("minus 5 percent of it", "-5 % of it", ""),
         ("minus 5 percent of it", "5 % of it", "number"),
