@@ -15,7 +15,7 @@ _BEFORE_NUMBERS = rf"(?:[<>]=?|=[<>]|[≤≥≦≧⩽⩾{_UP}{_DOWN}])"
 _OTHERS = (
     rf"[{_YES}{_NO}]|[★☆⭐]{{2,}}"
     r"|\b(?:[CcJ]\+\+|[CcFfJ]\#)(?![^\W\d])"  # programming languages
-    r"|\b(?:A{1,3}|B{1,3}|C{1,3}|D|F|O|AB)(?:[+−]|-(?!\n))(?![^\s.,;:)\]])"  # ratings, grades, blood groups
+    r"|\b(?!D-)(?:A{1,3}|B{1,3}|C{1,3}|D|F|O|AB)(?:[+−]|-(?!\n))(?![^\s.,;:)\]])"  # ratings, grades, blood groups
 )
 SYMBOL = rf"{_OTHERS}|{_BEFORE_NUMBERS}(?=\s?[-+−]?[{CURRENCY_SIGNS}]?\d)"
 """A sign that says something."""

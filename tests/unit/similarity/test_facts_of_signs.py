@@ -41,6 +41,7 @@ AFTER = "and that nothing else of the agreement with them will be any other than
         ("$(5) million", "$5 million", "amount"),
         (".5 mg", "5 mg", "unit"),
         ("$5", "5 $", ""),
+        ("Levin (D- MI)", "Levin (D, MI)", ""),
         ("−5", "-5", ""),
         (">=5", "≥ 5", ""),
         ("★★★★☆", "★★★★", ""),
