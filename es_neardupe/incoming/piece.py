@@ -37,7 +37,7 @@ from es_neardupe.keys.text import contents
 from es_neardupe.records import Hit, Reference
 from es_neardupe.server.client import JSON
 from es_neardupe.server.responses import hit_of
-from es_neardupe.similarity.facts.agreement import facts_agree
+from es_neardupe.similarity.facts.differing import facts_agree
 from es_neardupe.similarity.facts.tokens import FactTokens, fact_tokens
 from es_neardupe.verification.criterion import MatchCriterion
 from es_neardupe.verification.current_texts import current_sources, similarities

@@ -42,10 +42,28 @@ static uint32_t at_or_blank(const uint32_t *text, Py_ssize_t size, Py_ssize_t at
     return at < size ? text[at] : ' ';
 }
 
-/* Whether a sign may begin a number, or that of a telephone. */
-static int begins_a_number(uint32_t sign, uint32_t next)
+/* Whether a sign may begin a number, that of a telephone, or a comparison such as `>= -5` or `< $5`. */
+static int begins_a_number(const uint32_t *text, Py_ssize_t size, Py_ssize_t at)
 {
-    return (sign == '(' || sign == '+' || sign == '-') && (is_digit(next) || is_foreign(next));
+    uint32_t sign = text[at++];
+    if (sign == '<' || sign == '>' || sign == '=') {
+        at += at < size && (text[at] == '<' || text[at] == '>' || text[at] == '=');
+        at += at < size && text[at] <= ' ';
+        at += at < size && (text[at] == '+' || text[at] == '-');
+        at += at < size && text[at] == '$';
+    } else if (sign != '(' && sign != '+' && sign != '-')
+        return 0;
+    return at < size && (is_digit(text[at]) || is_foreign(text[at]));
+}
+
+/* Whether an address may begin: not in the middle of what may be one. */
+static int begins_an_address(const uint32_t *text, Py_ssize_t size, Py_ssize_t at)
+{
+    if (at && is_in_address(text[at - 1]))
+        return 0;
+    while (at < size && is_in_address(text[at]))
+        at++;
+    return at < size && (text[at] == '@' || is_foreign(text[at]));
 }
 
 /* Whether the word text[at:end] may be part of something else. */
@@ -56,6 +74,8 @@ static int is_more_than_a_word(const uint32_t *text, Py_ssize_t size, Py_ssize_t
         return 1;
     if ((next == '/' && end - at <= 2) || (next == ':' && after == '/') || (next == '.' && end - at == 3 && text[at] == 'w'))
         return 1; /* km/h, http://, www. */
+    if ((next == '+' || next == '#' || next == '-') && end - at <= 3 && !is_letter(after))
+        return 1; /* C++, C#, AA-, but not e-mail */
     Py_ssize_t capitals = at;
     while (capitals < end && !is_small(text[capitals]))
         capitals++;
@@ -76,22 +96,16 @@ static PyObject *words(PyObject *self, PyObject *args)
                           &PyList_Type, &lists[2]))
         return NULL;
     const uint32_t *text = buffer.buf;
-    Py_ssize_t size = buffer.len / 4, no_address = 0; /* up to there, no address begins */
+    Py_ssize_t size = buffer.len / 4;
     int failed = at < 0 || (uintptr_t)text % sizeof *text;
     if (failed)
         PyErr_SetString(PyExc_ValueError, "no text of 32 bits a character, or no place in it");
     while (!failed && at < size) {
         uint32_t c = text[at];
-        if (!is_letter(c) && (!is_sign(c) || begins_a_number(c, at_or_blank(text, size, at + 1))))
+        if (!is_letter(c) && (!is_sign(c) || begins_a_number(text, size, at)))
             break;
-        if (at >= no_address && is_in_address(c)) {
-            Py_ssize_t end = at;
-            while (end < size && is_in_address(text[end]))
-                end++;
-            if (end < size && (text[end] == '@' || is_foreign(text[end])))
-                break;
-            no_address = end;
-        }
+        if (is_in_address(c) && begins_an_address(text, size, at))
+            break;
         if (!is_letter(c)) {
             at++;
             continue;
@@ -105,7 +119,7 @@ static PyObject *words(PyObject *self, PyObject *args)
         if (end - at == LONGEST_WORD || is_more_than_a_word(text, size, at, end))
             break;
         PyObject *items[3] = {PyUnicode_FromStringAndSize(key, end - at), PyLong_FromSsize_t(at), PyLong_FromSsize_t(end)};
-        int is_read = items[0] ? PySet_Contains(read, items[0]) : -1;
+        int is_read = items[0] ? PySequence_Contains(read, items[0]) : -1;
         failed = is_read < 0 || !items[1] || !items[2];
         for (int k = 0; k < 3; k++) {
             failed = failed || (!is_read && PyList_Append(lists[k], items[k]) < 0);

@@ -15,7 +15,7 @@ from es_neardupe.keys.shingles import features, token_hashes, window_hashes
 from es_neardupe.keys.unit import Unit
 from es_neardupe.similarity import formulas
 from es_neardupe.similarity.alignment import Alignment, literal
-from es_neardupe.similarity.facts.differing import differing_facts
+from es_neardupe.similarity.facts.differing import facts_agree
 from es_neardupe.similarity.facts.kinds import FACTS
 from es_neardupe.similarity.facts.tokens import FactTokens, fact_tokens
 
@@ -140,12 +140,8 @@ def _relation(a: ComparedText, b: ComparedText, found: Alignment | None, edit: f
         return Relation.EXACT
     if found is None:
         return Relation.NEAR
-    if edit is not None and edit >= REVISION and _facts_differ(a, b):
+    if edit is not None and edit >= REVISION and not facts_agree(a.fact_tokens, b.fact_tokens, FACTS):
         return Relation.REVISION
     if formulas.containment(found) >= CONTAINED and found.shorter < MUCH_SHORTER * found.longer:
         return Relation.CONTAINED
     return Relation.NEAR
-
-
-def _facts_differ(a: ComparedText, b: ComparedText) -> bool:
-    return any(not FACTS.isdisjoint(one.kinds) for one in differing_facts(a.fact_tokens, b.fact_tokens))

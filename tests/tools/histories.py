@@ -33,7 +33,7 @@ from es_neardupe.index.storage.sidecar.indices import sidecar_name
 from es_neardupe.index.stored_fields import encode
 from es_neardupe.options import FactKind
 from es_neardupe.server.client import Client, path, to_json
-from es_neardupe.similarity.facts.agreement import facts_agree
+from es_neardupe.similarity.facts.differing import facts_agree
 from es_neardupe.similarity.facts.kinds import parse_facts
 from es_neardupe.similarity.facts.tokens import FactTokens, fact_tokens
 

@@ -10,7 +10,7 @@ import numpy as np
 from es_neardupe.keys.arrays import Floats, Positions
 from es_neardupe.options import FactKind
 from es_neardupe.progress import Progress, silent
-from es_neardupe.similarity.facts.differing import Fact, differing_facts
+from es_neardupe.similarity.facts.differing import Fact, differing_facts, facts_agree
 from es_neardupe.similarity.facts.tokens import FactTokens, fact_tokens
 from es_neardupe.similarity.features import Document
 from es_neardupe.similarity.measure import Measure, Prepared
@@ -52,11 +52,6 @@ class FactsAgree(Measure):
             if pair % _REPORTED == 0:
                 progress("", pair, len(left))
         return found
-
-
-def facts_agree(a: FactTokens, b: FactTokens, kinds: frozenset[FactKind]) -> bool:
-    """Whether no facts of these kinds differ."""
-    return not facts_apart(a, b, kinds)
 
 
 def facts_apart(a: FactTokens, b: FactTokens, kinds: frozenset[FactKind]) -> list[Fact]:

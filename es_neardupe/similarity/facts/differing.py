@@ -7,7 +7,7 @@ text has facts there that cannot be the same. The result for (b, a) is that for 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -17,7 +17,7 @@ from es_neardupe.keys.text import Range
 from es_neardupe.options import FactKind
 from es_neardupe.similarity.facts import vocabulary as words
 from es_neardupe.similarity.facts.names import has, is_name, replaced_words
-from es_neardupe.similarity.facts.spelling import differ_in_layout_only, digit_groups, is_variant, negative_numbers
+from es_neardupe.similarity.facts.spelling import differ_in_layout_only, digit_groups, have_equal_signs, is_variant
 from es_neardupe.similarity.facts.token_changes import Surroundings, token_changes
 from es_neardupe.similarity.facts.tokens import TITLE, FactTokens, Part, SlotToken, TokenFlag
 
@@ -77,19 +77,26 @@ def differing_facts(a: FactTokens, b: FactTokens) -> list[Fact]:
     ]
 
 
+def facts_agree(a: FactTokens, b: FactTokens, kinds: frozenset[FactKind]) -> bool:
+    """Whether no facts of these kinds differ: known as soon as some do."""
+    return all(kinds.isdisjoint(one.kinds) for one in _differences(a, b, only_facts=True))
+
+
 def differences(a: FactTokens, b: FactTokens) -> list[DifferingPlace]:
     """All places where the tokens differ, also inserted and removed ones, but no moved passages."""
-    return _differences(a, b, only_facts=False)
+    return list(_differences(a, b, only_facts=False))
 
 
-def _differences(a: FactTokens, b: FactTokens, *, only_facts: bool) -> list[DifferingPlace]:
+def _differences(a: FactTokens, b: FactTokens, *, only_facts: bool) -> Iterator[DifferingPlace]:
     if codes := a.codes ^ b.codes:
         a, b = a.with_codes_joined(codes), b.with_codes_joined(codes)
     if len(a) == len(b) and np.array_equal(a.keys, b.keys):
-        return []
+        return
     if a.keys.tobytes() > b.keys.tobytes():
-        return [DifferingPlace(one.kinds, one.layout, one.b, one.a) for one in _in_order(b, a, only_facts=only_facts)]
-    return list(_in_order(a, b, only_facts=only_facts))
+        for one in _in_order(b, a, only_facts=only_facts):
+            yield DifferingPlace(one.kinds, one.layout, one.b, one.a)
+    else:
+        yield from _in_order(a, b, only_facts=only_facts)
 
 
 def _original(text: FactTokens, characters: Range) -> str:
@@ -100,15 +107,16 @@ def _in_order(a: FactTokens, b: FactTokens, *, only_facts: bool) -> Iterator[Dif
     if title := _differing_title(a, b):
         yield title
     changes = token_changes(a, b)
-    slots = [
+    is_title = max(len(a), len(b)) <= TITLE
+    slots: Iterable[_Slot] = (
         _Slot.of(a.part(*one.a), b.part(*one.b), one.surroundings)
         for one in changes
-        if not (only_facts and one.surroundings is Surroundings.OTHER)
-    ]
-    if max(len(a), len(b)) <= TITLE and not any(one.kinds for one in slots):
-        yield from _facts_of_titles(
-            a, b, [_Slot.of(a.part(*one.a), b.part(*one.b), one.surroundings) for one in changes]
-        )
+        if is_title or not (only_facts and one.surroundings is Surroundings.OTHER)
+    )
+    if is_title:
+        slots = list(slots)
+        if not any(one.kinds for one in slots):
+            yield from _facts_of_titles(a, b, slots)
     for one in slots:
         if one.kinds or not only_facts:
             yield DifferingPlace(
@@ -156,12 +164,27 @@ def _kinds(a: Part, b: Part, surroundings: Surroundings) -> set[FactKind]:
             kinds |= _kinds_of_facts(left_a, left_b)
         replaced = replaced_words(a, b, equal_surroundings=surroundings is Surroundings.EQUAL and not left_a)
         return kinds | {replaced} if replaced else kinds
-    has_code = any(one.kind is FactKind.CODE and not one.mark for one in left_a + left_b)
-    return kinds | {FactKind.CODE} if has_code and others <= _MAX_OTHERS and size <= _MAX_AGAINST_WORDS else kinds
+    return kinds | _kinds_against_words(a, b, left_a + left_b) if others <= _MAX_OTHERS else kinds
+
+
+def _kinds_against_words(a: Part, b: Part, facts: Sequence[SlotToken]) -> set[FactKind]:
+    """The kinds of facts that differ where one text has facts and the other words: type I and type II, IV and IM, or
+    a code."""
+    size = max(len(a), len(b))
+    if size == 1 and any(map(_is_roman, facts)):
+        written = [one.written for part in (a, b) for one in part.tokens]
+        if all(one.isupper() for one in written):
+            return {FactKind.NUMBER if min(map(len, written)) == 1 else FactKind.NAME}
+    has_code = any(one.kind is FactKind.CODE and not one.mark for one in facts)
+    return {FactKind.CODE} if has_code and size <= _MAX_AGAINST_WORDS else set()
+
+
+def _is_roman(token: SlotToken) -> bool:
+    return token.kind is FactKind.NUMBER and token.written.isalpha() and token.written.isupper()
 
 
 def _have_equal_digits(one: str, other: str) -> bool:
-    return digit_groups(one) == digit_groups(other) != [] and negative_numbers(one) == negative_numbers(other)
+    return digit_groups(one) == digit_groups(other) != [] and have_equal_signs(one, other)
 
 
 def _kinds_in_order(tokens: Sequence[SlotToken]) -> list[FactKind | None]:
@@ -230,6 +253,8 @@ def _is_in_title(token: SlotToken, title: Part, digits: str) -> bool:
     """Whether a title has a token in another spelling, or need not have it. ``digits``: all of the title's."""
     if token.kind is None:
         return not token.flags & _CONTENT or any(is_variant(token.written, known.written) for known in title.tokens)
+    if _is_roman(token) and any(token.written.lower() == known.key for known in title.tokens):
+        return True
     own = "".join(digit_groups(token.written))
     return bool(own and own in digits) or any(are_compatible(token, known) for known in title.facts)
 
@@ -306,10 +331,19 @@ def are_compatible(one: SlotToken, other: SlotToken) -> bool:
     if x[:2] == y[:2] == "d:" and "-" in x and "-" in y:
         return _are_compatible_dates(x[2:].split("-"), y[2:].split("-"))
     if one.key.rpartition(":")[2] != other.key.rpartition(":")[2]:
-        return False
+        return _is_share(one.key, other.key) or _is_share(other.key, one.key)
     kinds = {one.kind, other.kind}
+    if kinds == {FactKind.AMOUNT} and "¢" in one.key + other.key:
+        return True  # cents of any currency
     is_ordinal = "o" in (one.key[0], other.key[0])
     return FactKind.NUMBER in kinds and not is_ordinal and kinds != {FactKind.UNIT, FactKind.NUMBER}
+
+
+def _is_share(key: str, other: str) -> bool:
+    """Whether a fraction is a share in percent: a quarter and 25 %, two thirds and 67 %."""
+    if key[:4] != "n:0." or other[:2] != "%:" or not other[2:].isdigit():
+        return False
+    return round(100 * float(key[2:])) == int(other[2:])
 
 
 def _as_date(one: SlotToken, other: SlotToken) -> str:

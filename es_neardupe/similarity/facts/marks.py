@@ -22,7 +22,7 @@ _PAGE = re.compile(r"(?:\bpage|\bpages|\bp\.|\bpp\.|\bseite|\bpágina|\bslide)\s
 _STATE = re.compile(r"\b[A-Z]{2},?\s+$")
 _PLUS_FOUR = re.compile(r"-\d{4}")
 _FULL_DATE = re.compile(r"d:\d{4}-.*-")
-_LIST_NUMBER = re.compile(r"\d{1,3}(?:\.\d{1,2})*")
+_LIST_NUMBER = re.compile(r"\d{1,3}(?:\.\d{1,2})*|[IVX]{2,6}")
 _AFTER_LIST_NUMBER = re.compile(r"[.)\]]\s|\s*[-–—]?\s*(?:\n|$)")
 _BULLETS = " \t-–—(*[#•"
 

@@ -21,6 +21,7 @@ _MAX_WORDS = 6
 """Words of a slot."""
 _MAX_OTHERS = 1
 """Words besides names."""
+_ARTICLES = ("a", "an")
 _NEAR = 10
 """Tokens near a name among which there is a contact, so that the name belongs to it."""
 _NEAR_CHARACTERS = 60
@@ -86,7 +87,8 @@ def _is_title(token: SlotToken) -> bool:
 
 
 def _without_common(a: Sequence[SlotToken], b: Sequence[SlotToken]) -> tuple[list[SlotToken], list[SlotToken]]:
-    """The words of each side that the other does not have in the slot."""
+    """The words of each side that the other does not have in the slot. Which of the articles
+    ``a`` and ``an`` it is depends on the next word."""
     common = Counter(one.key for one in a) & Counter(one.key for one in b)
     sides: tuple[list[SlotToken], list[SlotToken]] = [], []
     for kept, tokens in zip(sides, (a, b), strict=True):
@@ -96,6 +98,9 @@ def _without_common(a: Sequence[SlotToken], b: Sequence[SlotToken]) -> tuple[lis
                 left[one.key] -= 1
             elif one.kind is None:
                 kept.append(one)
+    if all(any(one.written in _ARTICLES for one in kept) for kept in sides):
+        for kept in sides:
+            kept[:] = [one for one in kept if one.written not in _ARTICLES]
     return sides
 
 

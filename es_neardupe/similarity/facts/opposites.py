@@ -3,7 +3,7 @@ something else."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 
 def _pairs(text: str) -> Iterator[tuple[str, str]]:
@@ -31,8 +31,11 @@ _BEGINNINGS = tuple(
         """
     )
 )
-_ENDS = tuple(_pairs("or/ee er/ee ful/less"))
-_DENYING = ("un", "in", "im", "il", "ir", "non", "dis", "mis")
+_ENDS = tuple((one[::-1], other[::-1]) for one, other in _pairs("or/ee er/ee ful/less"))
+"""Each from its last letter on."""
+_DENYING = ("un", "in", "im", "il", "ir", "non", "dis", "mis", "de", "des", "dés")
+_ENDS_OF_ADJECTIVES = ("ic", "al", "ous", "isch", "ique", "ico", "ica", "chron")
+"""Those before which ``a`` denies: asymmetric, but not around."""
 _MIN_REST = 4
 """Letters that two such words have in common."""
 
@@ -40,7 +43,10 @@ _MIN_REST = 4
 def deny_each_other(one: str, other: str) -> bool:
     """Whether one of two words is the other with a beginning that denies it: ``unlimited``."""
     short, long = sorted((one, other), key=len)
-    return len(short) >= _MIN_REST and any(long == beginning + short for beginning in _DENYING)
+    return len(short) >= _MIN_REST and (
+        any(long == beginning + short for beginning in _DENYING)
+        or (long == f"a{short}" and short.endswith(_ENDS_OF_ADJECTIVES))
+    )
 
 
 def are_opposites(one: str, other: str) -> bool:
@@ -50,9 +56,13 @@ def are_opposites(one: str, other: str) -> bool:
     return (
         frozenset((one, other)) in _WORDS
         or deny_each_other(one, other)
-        or any(_differ(one, other, *pair) or _differ(other, one, *pair) for pair in _BEGINNINGS)
-        or any(_differ(one[::-1], other[::-1], x[::-1], y[::-1]) for pair in _ENDS for x, y in (pair, pair[::-1]))
+        or (one[-_MIN_REST:] == other[-_MIN_REST:] and _differ_at_the_beginning(one, other, _BEGINNINGS))
+        or (one[:_MIN_REST] == other[:_MIN_REST] and _differ_at_the_beginning(one[::-1], other[::-1], _ENDS))
     )
+
+
+def _differ_at_the_beginning(one: str, other: str, pairs: Iterable[tuple[str, str]]) -> bool:
+    return any(_differ(one, other, *pair) or _differ(other, one, *pair) for pair in pairs)
 
 
 def _differ(one: str, other: str, beginning: str, other_beginning: str) -> bool:

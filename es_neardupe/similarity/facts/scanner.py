@@ -11,9 +11,16 @@ from es_neardupe.options import FactKind
 from es_neardupe.similarity import batch
 from es_neardupe.similarity.facts import vocabulary as words
 from es_neardupe.similarity.facts.raw_tokens import BLANKS, NUMBERS, WORDS, YEAR, RawTokens
-from es_neardupe.similarity.facts.spelled_numbers import ordinal_after, spelled, spelled_decimals, spelled_part
+from es_neardupe.similarity.facts.spelled_numbers import (
+    ordinal_after,
+    part_of_one,
+    spelled,
+    spelled_decimals,
+    spelled_part,
+)
 from es_neardupe.similarity.facts.symbols import read_symbol
 
+_NUMBERS_BY_PLACE = frozenset().union(words.ROMAN_NUMBERS, words.PARTS_OF_ONE, ("minus", "once"))
 _SPECIAL = frozenset().union(
     words.MONTHS,
     words.WEEKDAYS,
@@ -25,13 +32,22 @@ _SPECIAL = frozenset().union(
     words.UNITS_AFTER_A,
     words.NUMBER_SIGNS,
     words.HOURS,
+    _NUMBERS_BY_PLACE,
 )
 """Words that may be, or begin, a fact."""
 _CONTRACTED = frozenset(["cannot", *(f"{verb}n" for verb in words.AUXILIARIES)])
 """Words that are two, or the beginning of two: ``doesn`` is that of ``doesn't``."""
 _READ = _SPECIAL | _CONTRACTED
-_QUARTER = re.compile(r"Q([1-4])")
+_PERIOD = re.compile(r"(?P<part>[QTHS])(?P<number>[1-4])|FY(?P<year>(?:20)?\d\d)")
+_PERIOD_OF_YEAR = re.compile(
+    r"(?:(?P<number>[1-4])(?P<part>Q|(?:(?<=[12])H(?=\d|['’ ] ?\d\d)))(?P<year>(?:20)?\d\d)?"
+    r"|(?P<year_first>20\d\d)Q(?P<last>[1-4]))(?!\w)"
+)
 _POINTED_TIME = re.compile(r"[012]?\d\.[0-5]\d")
+_MAX_BASIS_POINTS = 500
+"""More ``bps`` are bits per second."""
+_LEADING_POINT = re.compile(r"(?:^|[\s(\[$€£])\.")
+_MINUS_BEFORE = re.compile(r"(?:^|[\s(\[])[-−]")
 _COUNT = re.compile(r"\d+(?:[.,]\d+)?")
 _MYRIAD = re.compile(r"(\d+(?:,\d{3})*(?:\.\d+)?)\s?([百千백천]?)([万萬億亿兆만억조]?)")
 _POWERS = {
@@ -237,7 +253,7 @@ class _Scanner(RawTokens):
         elif low in words.WEEKDAYS and is_capitalised and self._is_weekday(i):
             self._add(FactKind.DATE, f"d:w{words.WEEKDAYS[low]}", start, end)
         elif after := self._number_of_a_word(i):
-            return after
+            return self._per(after)
         elif low in words.ORDINALS:
             return self._ordinal(str(words.ORDINALS[low]), start, i + 1)
         elif low in words.NUMBER_SIGNS and self._is_number_sign(i):
@@ -265,15 +281,26 @@ class _Scanner(RawTokens):
 
     def _ordinal(self, value: str, start: int, k: int) -> int:
         """An ordinal, or the quarter of a year if that is at ``k``."""
-        if self.next_word(k) in words.QUARTERS and value in ("1", "2", "3", "4"):
-            self._add(FactKind.DATE, f"d:q{value}", start, self.raw[k].end())
+        part = "q" if self.next_word(k) in words.QUARTERS else "h" if self._is_half_year(k) else ""
+        if part and value in ("1", "2", "3", "4")[: 2 if part == "h" else 4]:
+            self._add(FactKind.DATE, f"d:{part}{value}", start, self.raw[k].end())
             return k + 1
         self._add(FactKind.NUMBER, f"o:{value}", start, self.raw[k - 1].end())
         return k
 
+    def _is_half_year(self, k: int) -> bool:
+        """Whether half a year is at ``k``: that of a match, say, is none."""
+        if self.next_word(k) != "half":
+            return self.next_word(k) in words.HALF_YEARS
+        of = k + 1 + (self.next_word(k + 1) == "of")
+        of += self.next_word(of) == "the"
+        return self.is_year(of) or self.near(of) in ("fiscal", "year", "fy")
+
     def _number_of_a_word(self, i: int) -> int:
         """``USD 5``, ``five``, ``half an hour``, ``a million``; 0 if none of these begins, or ends, with the word."""
         low, start = self.raw[i][0].lower(), self.raw[i].start()
+        if low in _NUMBERS_BY_PLACE:
+            return self._number_by_place(i)
         if low in words.CODES_BEFORE_AMOUNTS and self.near(i + 1) and self.raw[i + 1].lastgroup in NUMBERS:
             return self._value(i + 1, currency=words.CURRENCIES[low], start=start)
         if low in words.SPELLED_NUMBERS:
@@ -285,6 +312,58 @@ class _Scanner(RawTokens):
             self.tokens.remove_last()
             return self._value(i, value="1", start=start)
         return 0
+
+    def _number_by_place(self, i: int) -> int:
+        """``II``, ``once a day``, ``minus 5``, ``a quarter of``; 0 if the word is none of these in its place."""
+        text, start, end = self.part(i)
+        low = text.lower()
+        if low == "minus":
+            is_sign = self.near(i + 1) and self.raw[i + 1].lastgroup in NUMBERS and not self._follows_a_fact()
+            return self._negative(i + 1, start=start) if is_sign else 0
+        if low in words.ROMAN_NUMBERS:
+            value = str(words.ROMAN_NUMBERS[low]) if text.isupper() else ""
+        elif low == "once":
+            value = "1" if self.next_word(i + 1) in words.AFTER_ONCE else ""
+        else:
+            part = part_of_one(self, i) if self._follows_a(i) else 0
+            value = f"{1 / part:.6g}" if part else ""
+            if part:
+                start = self.tokens.starts[-1]
+                self.tokens.remove_last()
+                of = i + 2 + (self.near(i + 2) in ("a", "an"))
+                if self.near(of) in words.UNITS_AFTER_A:  # a quarter of an hour
+                    return self._value(of, value=value, start=start)
+        if value:
+            self._add(FactKind.NUMBER, f"n:{value}", start, end)
+        return i + 1 if value else 0
+
+    def _follows_a_fact(self, kind: FactKind | None = None) -> bool:
+        last = self.tokens.kinds.get(len(self.tokens) - 1)
+        return last is not None and kind in (None, last)
+
+    def _negative(self, i: int, *, start: int, currency: str = "") -> int:
+        """``minus 5 °C``, ``-$5``: a number at ``i`` as the negative one."""
+        after = self._value(i, currency=currency, start=start)
+        last, tokens = len(self.tokens) - 1, self.tokens
+        name, _, value = tokens.keys[last].rpartition(":")
+        if tokens.kinds[last] is not FactKind.DATE:
+            tokens.keys[last] = tokens.values[last] = f"{name}:-{value}"
+        return after
+
+    def _per(self, k: int) -> int:
+        """A fact and what follows it, with a unit at ``k`` of which it is one: ``/h``, ``per kg``."""
+        if not self.has(k) or not self._follows_a_fact():
+            return k
+        at = k + 1 if self.next_word(k) in words.PER else k if self.between(k).strip(" ") == "/" else 0
+        if not at or not self.has(at) or (at > k and not self.next_word(at)):
+            return k
+        text, _, end = self.part(at)
+        unit = text.lower()
+        if unit not in words.UNITS or unit in words.NOT_AFTER_PER:
+            return k
+        dimension, factor = words.UNITS[unit]
+        self._add(FactKind.UNIT, f"u:{dimension}:{factor:.6g}", self.raw[k].start(), end)
+        return self._per(at + 1)
 
     def _contraction(self, i: int) -> int:
         """``doesn't`` as two words, ``does`` and ``not``; 0 if it is something else."""
@@ -308,10 +387,13 @@ class _Scanner(RawTokens):
         """``March 1st, 2026``, ``March 1``, ``March 2026``; 0 if it is none of these."""
         start, month = self.raw[i].start(), words.MONTHS[self.raw[i][0].lower()]
         k = i + 1
+        if self._is_short_year(k):
+            self._add(FactKind.DATE, _date_key(_whole_year(self.raw[k][0]), month), start, self.raw[k].end())
+            return k + 1
         if not self.near(k) or self.raw[k].lastgroup not in ("number", "code"):
             return 0
         number = self.raw[k][0]
-        if number.isdigit() and len(number) <= 2 and int(number) <= 31:
+        if number.isdecimal() and len(number) <= 2 and int(number) <= 31:
             k += 1
             if self.is_adjacent(k) and self.raw[k][0].lower() in words.ORDINAL_ENDINGS:
                 k += 1
@@ -319,7 +401,7 @@ class _Scanner(RawTokens):
             k += bool(year)
             self._add(FactKind.DATE, _date_key(year, month, int(number)), start, self.raw[k - 1].end())
             return k
-        if number.isdigit() and len(number) == 4:
+        if number.isdecimal() and len(number) == 4:
             self._add(FactKind.DATE, _date_key(number, month), start, self.raw[k].end())
             return k + 1
         return 0
@@ -336,23 +418,34 @@ class _Scanner(RawTokens):
         return i + 1
 
     def _number(self, i: int) -> int:
-        return self._value(i)
+        return self._per(self._value(i))
 
     def _sign(self, i: int) -> int:
         sign, start, end = self.part(i)
-        is_before = self.has(i + 1) and self.raw[i + 1].lastgroup in NUMBERS
-        if sign in words.CURRENCIES and is_before and not self.text[end : self.raw[i + 1].start()].strip():
-            currency, tokens = words.CURRENCIES[sign], self.tokens
-            if (
-                sign == "$"
-                and tokens.keys
-                and tokens.ends[-1] == start
-                and tokens.keys[-1] in words.LETTERS_BEFORE_DOLLARS
-            ):
-                currency, start = words.LETTERS_BEFORE_DOLLARS[tokens.keys[-1]], tokens.starts[-1]
-                tokens.remove_last()
-            return self._value(i + 1, currency=currency, start=start)
-        return i + 1
+        if sign not in words.CURRENCIES or not self.has(i + 1) or self.raw[i + 1].lastgroup not in NUMBERS:
+            return i + 1
+        currency, tokens = words.CURRENCIES[sign], self.tokens
+        between = self.text[end : self.raw[i + 1].start()].strip()
+        if between == "(" and self.text.startswith(")", self.raw[i + 1].end()):
+            return self._loss(i + 1, currency, start)
+        if between not in ("", "."):
+            return i + 1
+        if _MINUS_BEFORE.fullmatch(self.text, max(start - 2, 0), start) and not self._follows_a_fact(FactKind.AMOUNT):
+            return self._per(self._negative(i + 1, currency=currency, start=start - 1))
+        if sign == "$" and tokens.keys and tokens.ends[-1] == start and tokens.keys[-1] in words.LETTERS_BEFORE_DOLLARS:
+            currency, start = words.LETTERS_BEFORE_DOLLARS[tokens.keys[-1]], tokens.starts[-1]
+            tokens.remove_last()
+        return self._per(self._value(i + 1, currency=currency, start=start))
+
+    def _loss(self, i: int, currency: str, start: int) -> int:
+        """``$(45) million``: a negative amount."""
+        k, tokens = self._negative(i, currency=currency, start=start), self.tokens
+        if self.has(k) and self.between(k) == ") " and (power := words.MAGNITUDES.get(self.raw[k][0].lower())):
+            name, _, value = tokens.keys[-1].rpartition(":-")
+            tokens.keys[-1] = tokens.values[len(tokens) - 1] = f"{name}:-{_scaled(value, power)}"
+            tokens.ends[-1] = self.raw[k].end()
+            k += 1
+        return k
 
     def _symbol(self, i: int) -> int:
         text, start, end = self.part(i)
@@ -439,12 +532,59 @@ class _Scanner(RawTokens):
     def _code(self, i: int) -> int:
         text, start, end = self.part(i)
         low = text.lower()
-        if match := _QUARTER.fullmatch(text):
-            self._add(FactKind.DATE, f"d:q{match[1]}", start, end)
-            return i + 1
+        if (match := _PERIOD.fullmatch(text)) and (after := self._period(i, match)):
+            return after
         key = low[1:] if low[0] == "v" and low[1:].isdigit() else low.replace("-", "").replace(" ", "")
         self._add(FactKind.CODE, f"c:{key}", start, end)
         return i + 1
+
+    def _period(self, i: int, match: re.Match[str]) -> int:
+        """``Q3``, ``H1 2025``, ``FY25``, as the quarter, the half and the year; 0 if it is something else. In French or
+        Spanish: T3, S1."""
+        _, start, end = self.part(i)
+        if match["year"]:
+            self._add(None, "fy", start, start + 2)
+            self._add(FactKind.DATE, f"n:{_whole_year(match['year'])}", start + 2, end)
+            return i + 1
+        has_year = self.is_year(i + 1) or self._is_short_year(i + 1) or self.near(i + 1)[:2] == "fy"
+        part, number = "q" if match["part"] in "QT" else "h", match["number"]
+        if match["part"] != "Q" and not (has_year and (part == "q" or number in "12")):
+            return 0
+        self._add(FactKind.DATE, f"d:{part}{number}", start, end)
+        return self._short_year(i + 1)
+
+    def _period_of_year(self, i: int, match: re.Match[str]) -> int:
+        """``3Q25``, ``2Q``, ``1H25``, ``2025Q3``."""
+        start, end = match.span()
+        k = i + 1
+        while self.has(k) and self.raw[k].start() < end:
+            k += 1
+        if year := match["year_first"]:
+            self._add(FactKind.DATE, f"n:{year}", start, start + 4)
+            self._add(FactKind.DATE, f"d:q{match['last']}", start + 4, end)
+            return k
+        self._add(FactKind.DATE, f"d:{match['part'].lower()}{match['number']}", start, start + 2)
+        if year := match["year"]:
+            self._add(FactKind.DATE, f"n:{_whole_year(year)}", start + 2, end)
+            return k
+        return self._short_year(k)
+
+    def _is_short_year(self, k: int) -> bool:
+        """Whether a year such as ``'25`` is at ``k``."""
+        return (
+            self.has(k)
+            and self.raw[k].lastgroup == "number"
+            and len(self.raw[k][0]) == 2
+            and self.text[self.raw[k - 1].end() : self.raw[k].start()].lstrip(" ") in ("'", "’")
+        )
+
+    def _short_year(self, k: int) -> int:
+        """The year ``'25``, if it is at ``k``."""
+        if not self._is_short_year(k):
+            return k
+        year, start, end = self.part(k)
+        self._add(FactKind.DATE, f"n:{_whole_year(year)}", start, end)
+        return k + 1
 
     def _phone(self, i: int) -> int:
         text, start, end = self.part(i)
@@ -464,9 +604,8 @@ class _Scanner(RawTokens):
         k = i if value else i + 1
         if not value and self.raw[i].lastgroup in WORDS:
             whole, k = spelled(self, i)
-            if ordinal := ordinal_after(self, whole, k):
-                self._add(FactKind.NUMBER, f"o:{whole + ordinal}", start, self.raw[k].end())
-                return k + 1
+            if after := self._spelled_in_place(whole, k, start):
+                return after
             value, k = spelled_part(self, whole, k)
             value, k = spelled_decimals(self, value, k)
         elif not value and self.raw[i].lastgroup in _READ_AS_A_WHOLE:
@@ -474,32 +613,69 @@ class _Scanner(RawTokens):
         elif not value:
             before = self.tokens.keys[-1] if self.tokens.keys else ""
             value = decimal(text, keeps_zeros=before in words.NUMBERED)
+            if text.isdigit() and _LEADING_POINT.fullmatch(self.text, max(first - 2, 0), first):
+                value, start = decimal(f"0.{text}"), min(start, first - 1)
             joined = 0 if currency else self._with_point(i) or self._with_letters(i, value, start)
             joined = joined or (0 if currency else self._with_month(i, k, value, start))
             if joined:
                 return joined
         value, k = self._multiplied(value, k, currency)
-        if not currency:
-            currency, k = self._currency(k)
-        if currency:
-            self._add(FactKind.AMOUNT, f"a:{currency}:{value}", start, self.raw[k - 1].end())
-            return k
-        after = self._measured(k, value, start)
-        if after:
+        if after := self._amount(value, k, currency, start) or self._measured(k, value, start):
             return after
         is_year = k == i + 1 and YEAR.fullmatch(text)
+        if is_year and (after := self._years(i)):
+            return after
         self._add(FactKind.DATE if is_year else FactKind.NUMBER, f"n:{value}", start, self.raw[k - 1].end())
         return k
 
+    def _spelled_in_place(self, value: int, k: int, start: int) -> int:
+        """``twenty-first``, ``seven o'clock``: a spelled-out number with what is at ``k``; 0 if it is neither."""
+        if ordinal := ordinal_after(self, value, k):
+            self._add(FactKind.NUMBER, f"o:{value + ordinal}", start, self.raw[k].end())
+            return k + 1
+        if value <= 24 and self._is_clock(k):
+            self._add(FactKind.DATE, f"d:t{value}:00", start, self.raw[k - 1].end())
+            return k
+        return 0
+
+    def _amount(self, value: str, k: int, currency: str, start: int) -> int:
+        """A number with its currency, which is given or at ``k``; 0 if there is none."""
+        if not currency:
+            currency, k = self._currency(k)
+            if currency:
+                value, k = self._with_cents(value, k)
+            elif (currency := words.CENTS.get(self.near(k), "")) and self.only_blanks_before(k):
+                value, k = f"{float(value) / 100:.12g}", k + 1
+            else:
+                return 0
+        self._add(FactKind.AMOUNT, f"a:{currency}:{value}", start, self.raw[k - 1].end())
+        return k
+
+    def _years(self, i: int) -> int:
+        """``2025/26`` or ``2025-2026``; 0 if it is something else."""
+        year, start, end = self.part(i)
+        following = str(int(year) + 1)
+        if not self.has(i + 1) or self.text[end : end + 1] not in ("/", "-", "–"):
+            return 0
+        second, _, last = self.part(i + 1)
+        if second.lstrip("-") not in (following, following[2:]) or last != end + 1 + len(second.lstrip("-")):
+            return 0
+        self._add(FactKind.DATE, f"d:{year}/{following}", start, last)
+        return i + 2
+
     def _multiplied(self, value: str, k: int, currency: str) -> tuple[str, int]:
         """A number and what follows it, with ``and a half``, a dozen or a magnitude at ``k``."""
-        if value.isdigit() and [self.near(k + n) for n in range(3)] == ["and", "a", "half"]:
-            value, k = f"{value}.5", k + 3
         magnitude = self.near(k)
+        if magnitude == "and" and self.near(k + 1) == "a" and self.near(k + 2) == "half" and value.isdigit():
+            value, k = f"{value}.5", k + 3
+            magnitude = self.near(k)
         if magnitude in words.DOZENS:
             return f"{12 * float(value):.12g}", k + 1
         if magnitude in words.MAGNITUDES and (
-            magnitude not in words.ONLY_OF_AMOUNTS or currency or self.near(k + 1) in words.CURRENCIES
+            magnitude not in words.ONLY_OF_AMOUNTS
+            or currency
+            or self.near(k + 1) in words.CURRENCIES
+            or (magnitude == "k" and self.is_adjacent(k))
         ):
             return _scaled(value, words.MAGNITUDES[magnitude]), k + 1
         return value, k
@@ -512,8 +688,8 @@ class _Scanner(RawTokens):
         return k if is_known or (of in words.UNITS and len(of) > 2) else 0
 
     def _follows_a(self, i: int) -> bool:
-        """Whether ``a``, ``an`` or ``per`` is directly before a raw token."""
-        return bool(self.tokens.keys and self.tokens.keys[-1] in ("a", "an", "per") and self.next_word(i))
+        """Whether a word such as ``a`` or ``per`` is directly before a raw token."""
+        return bool(self.tokens.keys and self.tokens.keys[-1] in words.BEFORE_ONE and self.next_word(i))
 
     def _with_point(self, i: int) -> int:
         """``2.30 pm``, ``14.30 Uhr``; 0 if it is something else."""
@@ -526,7 +702,7 @@ class _Scanner(RawTokens):
 
     def _with_letters(self, i: int, value: str, start: int) -> int:
         """A number with letters that follow it immediately: an ordinal, the day of a date, or a code. 0 if none do."""
-        k = i + 1
+        text, k = self.raw[i][0], i + 1
         if (
             not self.is_adjacent(k)
             or self.raw[k].lastgroup not in (*WORDS, "code")
@@ -535,15 +711,20 @@ class _Scanner(RawTokens):
         ):
             return 0
         letters = self.raw[k][0].lower()
+        if match := _PERIOD_OF_YEAR.match(self.text, start):
+            return self._period_of_year(i, match)
+        is_hour = letters in ("am", "pm") and len(text) <= 2
+        is_dimension = letters == "d"  # 2D
         is_generation = value in ("2", "3", "4", "5", "6") and self.raw[k][0] == "G"  # 5G is no mass
-        if (letters in words.UNITS or letters in words.PERCENT) and not is_generation:
-            return 0
         if letters in words.ORDINAL_ENDINGS:
             month = k + 2 if self.near(k + 1) == "of" else k + 1
             if self.near(month) in words.MONTHS and self.raw[month][0][0].isupper() and float(value) <= 31:
                 return self._day_first(month, str(int(float(value))), start)
             return self._ordinal(value, start, k + 1)
-        if letters in words.MAGNITUDES or letters in words.CURRENCIES:
+        is_unit = letters in words.UNITS or letters in words.PERCENT or letters in words.CURRENCIES
+        is_unit = is_unit or self.raw[k][0] in words.UNITS_AS_WRITTEN
+        is_magnitude = letters in words.MAGNITUDES and letters != "b"
+        if (is_unit and not is_generation and not is_dimension) or is_magnitude or is_hour:
             return 0
         while self.is_adjacent(k) and self.raw[k].lastgroup in (*WORDS, "number", "code"):
             k += 1
@@ -559,7 +740,7 @@ class _Scanner(RawTokens):
         if self._is_clock(k) or (int(text) <= 12 and self._is_half_of_day(k)):
             self._add(FactKind.DATE, f"d:t{self._hour(int(text), k)}:00", start, self.raw[i].end())
             return k
-        if self.near(k) == "quartal":
+        if self.near(k) in ("quartal", "halbjahr"):
             return self._ordinal(text, start, k)
         k += self.near(k) in ("of", "de")
         month = self.near(k)
@@ -597,27 +778,68 @@ class _Scanner(RawTokens):
         )
         return ("", k) if belongs_to_the_next else (words.CURRENCIES[currency], at + 1)
 
+    def _with_cents(self, value: str, k: int) -> tuple[str, int]:
+        """An amount and what follows it, with ``and fifty cents`` at ``k``."""
+        at = k + (self.near(k) in ("and", "und", "et", "y", "con"))
+        written = self.near(at)
+        if not (value.isdigit() and (written in words.SPELLED_NUMBERS or (written.isdigit() and len(written) <= 2))):
+            return value, k
+        cents, end = (int(written), at + 1) if written.isdigit() else spelled(self, at)
+        return (f"{value}.{cents:02}".rstrip("0").rstrip("."), end + 1) if self.near(end) in words.CENTS else (value, k)
+
     def _measured(self, k: int, value: str, start: int) -> int:
         """A number whose unit, or sign of percent, is at ``k``; 0 if there is none."""
         unit = self.near(k)
         if not unit or not self.only_blanks_before(k):
             return 0
-        as_written = self.raw[k][0]
-        if unit in words.PERCENT or (unit, self.near(k + 1)) in words.PER_CENT:
-            last = k if unit in words.PERCENT else k + 1
-            share = f"{float(value) / 10:.12g}" if unit in words.PER_MILLE else value
-            self._add(FactKind.NUMBER, f"%:{share}", start, self.raw[last].end())
-            return last + 1
-        if unit == "°" and self.has(k + 1) and self.raw[k + 1][0] in ("C", "F"):
-            self._add(FactKind.UNIT, f"u:°{self.raw[k + 1][0]}:{value}", start, self.raw[k + 1].end())
+        if after := self._share(k, value, start) or self._rate(k, value, start):
+            return after
+        if unit in words.DEGREES and self.has(k + 1) and (scale := words.SCALES.get(self.raw[k + 1][0].lower())):
+            self._add(FactKind.UNIT, f"u:°{scale}:{value}", start, self.raw[k + 1].end())
             return k + 2
+        if unit == "fl" and self.near(k + 1) in ("oz", "ounce", "ounces"):  # as ounces: the others may be fluid, too
+            unit, k = self.near(k + 1), k + 1
         length = self.near(k + 1) if unit in words.SQUARES else ""
         if words.UNITS.get(length, ("",))[0] == "length":
             meters = words.UNITS[length][1] / 1000
             self._add(FactKind.UNIT, f"u:area:{float(value) * meters**2:.6g}", start, self.raw[k + 1].end())
             return k + 2
-        if unit in words.UNITS and (len(unit) > 1 or (unit in words.UNITS_OF_ONE_LETTER and as_written != "M")):
-            dimension, factor = words.UNITS[unit]
+        as_written = self.raw[k][0]
+        known = words.UNITS_AS_WRITTEN.get(as_written) or words.UNITS.get(unit)
+        if known and (len(unit) > 1 or (unit in words.UNITS_OF_ONE_LETTER and as_written not in "MH")):
+            dimension, factor = known
             self._add(FactKind.UNIT, f"u:{dimension}:{float(value) * factor:.6g}", start, self.raw[k].end())
             return k + 1
         return 0
+
+    def _share(self, k: int, value: str, start: int) -> int:
+        """A number of percent, in thousand, or of basis points; 0 if it is none."""
+        unit, k, power = self.near(k), k + 1, 0
+        if unit in words.PER_MILLE:
+            power = 1
+        elif unit == "bps" and float(value) <= _MAX_BASIS_POINTS:
+            power = 2
+        elif unit == "basis" and self.near(k) in ("point", "points"):
+            power, k = 2, k + 1
+        elif unit in words.PER_CENT and self.near(k) == words.PER_CENT[unit]:
+            k += 1
+        elif unit not in words.PERCENT:
+            return 0
+        share = f"{float(value) / 10**power:.12g}" if power else value
+        self._add(FactKind.NUMBER, f"%:{share}", start, self.raw[k - 1].end())
+        return k
+
+    def _rate(self, k: int, value: str, start: int) -> int:
+        """A number of bits or bytes in a second, as that of bits and a second: ``100 Mbps``; 0 if it is none."""
+        text, _, end = self.part(k)
+        is_one_word = text.lower().endswith("ps")
+        data = text[:-2] if is_one_word else text
+        unit = data.lower()
+        if unit not in words.BITS_PER_SECOND or not (is_one_word or self.text[end : end + 2] == "/s"):
+            return 0
+        dimension, factor = words.UNITS[unit if data[-1] == "B" else words.BITS_PER_SECOND[unit]]
+        divided = end - is_one_word
+        self._add(FactKind.UNIT, f"u:{dimension}:{float(value) * factor:.6g}", start, divided)
+        if is_one_word:
+            self._add(FactKind.UNIT, "u:time:1", divided, end)
+        return k + 1

@@ -24,15 +24,20 @@ def _rest(tokens: RawTokens, k: int, limit: int) -> tuple[int, int]:
         k, limit = k + 1, 100
     if tokens.near(k) not in words.SPELLED_NUMBERS or tokens.near(k) in words.DOZENS:
         return 0, k
-    value, end = spelled(tokens, k)
+    value, end = _below_thousand(tokens, k)
     if tokens.near(end) in words.SPOKEN_MAGNITUDES:
-        value, end = value * 10 ** words.MAGNITUDES[tokens.near(end)], end + 1
+        power = 10 ** words.MAGNITUDES[tokens.near(end)]
+        if power >= limit:
+            return 0, k
+        rest, after = _rest(tokens, end + 1, power)
+        value, end = value * power + rest, after if rest else end + 1
     return (value, end) if value < limit else (0, k)
 
 
 def _below_thousand(tokens: RawTokens, i: int) -> tuple[int, int]:
     value, k = _below_hundred(tokens, i)
-    if value < 100 and tokens.near(k) in words.HUNDREDS:
+    is_french = tokens.raw[k - 1][0].lower() in words.BEFORE_CENT and tokens.near(k) in ("cent", "cents")
+    if value < 100 and (tokens.near(k) in words.HUNDREDS or is_french):
         value, k = 100 * value, k + 1
     if value < 100:
         return value, k
@@ -75,7 +80,14 @@ def spelled_part(tokens: RawTokens, value: int, k: int) -> tuple[str, int]:
     """``two thirds``, ``three quarters of``: a number with the parts that are counted, and what follows."""
     part = words.PARTS.get(tokens.next_word(k), 0)
     is_clear = tokens.near(k) not in words.QUARTERS_OF or tokens.next_word(k + 1) == "of"
+    if value == 1 and (of_one := part_of_one(tokens, k)):
+        part, is_clear = of_one, True
     return (f"{value / part:.6g}", k + 1) if part > value and is_clear else (str(value), k)
+
+
+def part_of_one(tokens: RawTokens, k: int) -> int:
+    """``quarter of``: into how many parts one is divided; 0 if nothing is."""
+    return words.PARTS_OF_ONE.get(tokens.next_word(k), 0) if tokens.next_word(k + 1) == "of" else 0
 
 
 def spelled_decimals(tokens: RawTokens, value: str, k: int) -> tuple[str, int]:

@@ -9,7 +9,7 @@ from functools import lru_cache
 from rapidfuzz.distance import DamerauLevenshtein
 
 from es_neardupe.similarity.facts.opposites import are_opposites
-from es_neardupe.similarity.facts.symbols import symbols_of
+from es_neardupe.similarity.facts.symbols import prefixes_differ, symbols_of
 from es_neardupe.similarity.facts.vocabulary import ABBREVIATED, CURRENCY_SIGNS
 
 MIN_SIMILARITY = 0.8
@@ -18,8 +18,9 @@ _MIN_LETTERS = 4
 
 _DIGITS = re.compile(r"\d+")
 _SIGNS = re.compile(f"[{CURRENCY_SIGNS}%‰]")
-_MINUS = re.compile(r"(?:^|[\s(])[-−]\d")
+_MINUS = re.compile(rf"(?:^|[\s(])(?:[-−][{CURRENCY_SIGNS}]?\d|\.\d+\s?(?:%|[^\W\d]))|[{CURRENCY_SIGNS}](?:\(\d|\.\d)")
 _WORD = re.compile(r"\w+")
+_LETTER = re.compile(r"[^\W\d]")
 _BLANK_INSIDE = re.compile(r"(?<=\d)[ \u00a0\u2009\u202f](?=\d)")
 _MIN_DIVIDED = 5
 """Digits of a number that may be divided by blanks."""
@@ -32,15 +33,20 @@ def digit_groups(text: str) -> list[str]:
     return _DIGITS.findall(text)
 
 
-def negative_numbers(text: str) -> int:
-    """How many numbers have a minus."""
-    return len(_MINUS.findall(text))
+def have_equal_signs(one: str, other: str) -> bool:
+    """Whether as many numbers have a minus, or begin with a point, unless one reading has lost all its signs: -$5 and
+    .5 g are not $5 and 5 g. ``$(5)`` is -$5."""
+    negative = [len(_MINUS.findall(text)) for text in (one, other)]
+    if negative[0] == negative[1]:
+        return True
+    fewer, more = (one, other) if negative[0] < negative[1] else (other, one)
+    return min(negative) == 0 and bool(_SIGNS.search(more)) and not _SIGNS.search(fewer) and not _LETTER.search(fewer)
 
 
 def differ_in_layout_only(one: str, other: str) -> bool:
     """Whether two readings of a place have the same letters and digits: ``JeffersonCounty``, ``13 15 million`` for
     ``$13.15 million``, ``l987``."""
-    if symbols_of(one) != symbols_of(other):
+    if symbols_of(one) != symbols_of(other) or prefixes_differ(one, other):
         return False
     if not (_DIGITS.search(one) or _DIGITS.search(other)):
         return folded(one) == folded(other)
@@ -49,7 +55,7 @@ def differ_in_layout_only(one: str, other: str) -> bool:
 
 def _same_numbers(one: str, other: str) -> bool:
     same_digits = digit_groups(one) == digit_groups(other) or _differ_in_blanks_only(one, other)
-    if not same_digits or negative_numbers(one) != negative_numbers(other):
+    if not same_digits or not have_equal_signs(one, other):
         return False
     signs = _SIGNS.findall(one), _SIGNS.findall(other)
     if all(signs) and signs[0] != signs[1]:

@@ -287,11 +287,14 @@ def _flags(text: str, tokens: Tokens, spans: Ints, title: int) -> Octets:
     flags[is_word & ~is_function_word] |= _CONTENT
     flags[is_word & lower] |= _LOWER
     uncertain = is_word & ~lower & (flags & _START != 0)
-    for k in np.flatnonzero(uncertain).tolist():
-        if k and _AFTER_LABEL.fullmatch(text, tokens.ends[k - 1], tokens.starts[k]):
-            uncertain[k] = False
+    for k in np.flatnonzero(uncertain[1:] & (characters[ends[:-1]] == ord(":"))).tolist():
+        uncertain[k + 1] = not _AFTER_LABEL.fullmatch(text, tokens.ends[k], tokens.starts[k + 1])
     inner = is_word & ~lower & ~uncertain
-    for k in np.flatnonzero(inner & (ends - starts > 1)).tolist():
+    several = ends - starts > 1
+    capitals = _before((characters >= ord("A")) & (characters <= ord("Z")))
+    in_capitals = capitals[ends] - capitals[starts] == ends - starts
+    inner &= ~(several & in_capitals)
+    for k in np.flatnonzero(inner & several & ~_are_small(characters[ends - 1])).tolist():
         inner[k] = not text[tokens.starts[k] : tokens.ends[k]].isupper()
     flags[uncertain] |= _UNCERTAIN
     flags[inner] |= _INNER
@@ -318,10 +321,16 @@ def _before(flags: Flags) -> Ints:
 
 def _are_lower_case(characters: U32) -> Flags:
     """Whether each is a letter in lower case."""
-    lower = (characters >= ord("a")) & (characters <= ord("z"))
+    lower = _are_small(characters)
     for k in np.flatnonzero(characters > _ASCII).tolist():
         lower[k] = chr(characters[k]).islower()
     return lower
+
+
+def _are_small(characters: U32) -> Flags:
+    """Whether each is an ASCII letter in lower case."""
+    small: Flags = (characters >= ord("a")) & (characters <= ord("z"))
+    return small
 
 
 def _spaced_codes(tokens: Tokens) -> dict[str, tuple[int, ...]]:

@@ -83,7 +83,7 @@ SPELLED_NUMBERS = _valued(
     """
     1 one
     2 two zwei deux dos twice
-    3 three drei trois tres
+    3 three drei trois tres thrice
     4 four vier quatre cuatro
     5 five fünf cinq cinco
     6 six sechs seis
@@ -122,18 +122,26 @@ SPELLED_NUMBERS |= {
 } | {f"veinti{ones}": 20 + unit for unit, ones in enumerate(_AFTER_VEINTI.split(), 1)}
 """With those of German and Spanish that are one word: ``fünfundzwanzig``, ``veinticinco``."""
 HUNDREDS = frozenset(("hundred", "hundert"))
+BEFORE_CENT = _words("deux trois quatre cinq sept huit neuf")
+"""French numbers that multiply ``cent``; ``six cents`` may be English."""
 DOZENS = _words("dozen dutzend douzaine douzaines docena docenas")
 HALVES = _words("half halbe halbes halben demi")
 """Before a unit or a magnitude: half an hour, half a million."""
 POINTS = _words("point komma virgule")
 """Between the digits of a spelled-out number: three point five."""
 
+ROMAN_NUMBERS = _numbered(2, "ii\niii\niv\n\nvi\nvii\nviii\nix")
+ROMAN_NUMBERS |= _numbered(11, "xi\nxii\nxiii\nxiv\nxv\nxvi\nxvii\nxviii\nxix\nxx\nxxi\nxxii\nxxiii\nxxiv\nxxv")
+"""Those of several letters, in capitals."""
+AFTER_ONCE = _words("a an per every each daily weekly monthly yearly annually")
+"""``once`` before these is a number."""
+
 ORDINALS = _numbered(
     1,
     """
-    first erste ersten erster erstes premier première primero primera
+    first erste ersten erster erstes premier première primero primera primer
     second zweite zweiten zweiter zweites deuxième segundo segunda
-    third dritte dritten dritter drittes troisième tercero tercera
+    third dritte dritten dritter drittes troisième tercero tercera tercer
     fourth vierte vierten vierter viertes quatrième cuarto cuarta
     fifth fünfte fünften fünfter fünftes cinquième quinto quinta
     sixth sechste sechsten sechster sechstes sixième sexto sexta
@@ -161,16 +169,16 @@ MAGNITUDES = _valued(
     3 k thousand tausend tsd mille mil
     5 lakh lakhs
     7 crore crores
-    6 million millions mio mn m millionen millón millones
-    9 billion billions bn mrd milliarde milliarden milliard milliards
+    6 million millions mio mn m mm millionen millón millones
+    9 billion billions bn b mrd milliarde milliarden milliard milliards
     12 trillion trillions
     """
 )
 """Word -> power of ten."""
 SPOKEN_MAGNITUDES = _words("thousand million billion trillion tausend millionen")
 """Those after which a spelled-out number continues: twelve thousand five hundred."""
-ONLY_OF_AMOUNTS = _words("k m mil mille")
-"""Magnitudes that need a currency: ``5 m`` may be metres."""
+ONLY_OF_AMOUNTS = _words("k m b mm mil mille")
+"""Magnitudes that need a currency, or to be written as ``10k``: ``5 m`` may be metres."""
 
 CURRENCIES = {
     word: currency
@@ -199,6 +207,11 @@ CURRENCIES = {
 }
 CURRENCY_SIGNS = "$€£¥₹₽₴₺₩₪"
 CODES_BEFORE_AMOUNTS = _words("usd eur gbp chf jpy inr rs pln czk kr sek nok dkk rub uah krw ils cny rmb aud cad brl")
+CENTS = {
+    **dict.fromkeys(_words("¢ cent cents ct cts centime centimes centavos céntimos"), "¢"),
+    **dict.fromkeys(_words("pence penny"), "GBP"),
+}
+"""Hundredths of a currency; ``¢`` is that of several ones."""
 LETTERS_BEFORE_DOLLARS = {
     **{"us": "USD", "a": "AUD", "au": "AUD", "c": "CAD", "ca": "CAD", "hk": "HKD", "nz": "NZD", "s": "SGD", "r": "BRL"},
     **{"mx": "MXN", "nt": "TWD"},
@@ -222,7 +235,13 @@ UNITS = {
         volume 10 cl
         volume 100 dl
         volume 0.001 µl μl
+        volume 3785.41 gal gallon gallons
+        volume 473.176 pint pints
+        volume 14.7868 tbsp
+        volume 4.92892 tsp
         length 914.4 yard yards
+        length 0.000001 nm
+        length 0.001 µm μm
         length 1000 m meter meters metre metres metros
         length 10 cm
         length 1 mm
@@ -245,45 +264,96 @@ UNITS = {
         power 1000 kw
         power 1000000 mw megawatt megawatts
         voltage 1 v volt volts
+        voltage 1000 kv
+        voltage 0.001 mv
         charge 0.001 mah
         energy 1 kwh
+        energy 0.001 wh
+        energy 1000 mwh
+        rotation 1 rpm
+        substance 1 mmol
+        substance 1000 mol
+        substance 0.001 µmol μmol
+        dose 1 iu
+        sound 1 db
+        light 1 lm lumen lumens
+        pixels 1 px pixel pixels
+        pixels 1000000 mp megapixel megapixels
+        pictures 1 fps
+        density 1 dpi
         heat 4.184 kcal
         heat 1 kj
+        heat 0.001 j joule joules
+        heat 1000 mj
         pressure 1 hpa mbar
+        pressure 10 kpa
+        pressure 10000 mpa
+        pressure 0.750062 mmhg
         pressure 1000 bar
         pressure 68.9476 psi
         data 1 mb megabyte megabytes
         data 1000 gb gigabyte gigabytes
         data 1000000 tb
         data 0.001 kb
+        frequency 0.000001 hz
+        frequency 0.001 khz
         frequency 1 mhz
         frequency 1000 ghz
         time 1 s sec second seconds sekunden secondes segundos
         time 60 min minute minutes minuten minutos
-        time 3600 hr hrs hour hours stunde stunden heures horas
-        time 86400 day days tag tage tagen jours días
-        time 604800 week weeks woche wochen semaines semanas
-        time 2629800 month months monat monate monaten mois meses
-        time 31557600 year years jahr jahre jahren ans años
+        time 0.001 ms
+        time 3600 h hr hrs hour hours stunde stunden heure heures hora horas
+        time 86400 d day days tag tage tagen jour jours día días
+        time 604800 week weeks woche wochen semaine semaines semana semanas
+        time 2629800 month months monat monate monaten mois mes meses
+        time 31557600 year years jahr jahre jahren ans año años
         celsius 1 c celsius
         fahrenheit 1 f fahrenheit
         bits 1 bit bits
+        bits 1000 kbit
+        bits 1000000 mbit
+        bits 1000000000 gbit
         """.strip().splitlines(),
     )
     for word in words
 }
 """Word -> dimension, and how many of its basic unit."""
-UNITS_AFTER_A = _words("minute hour day week month year mile kilo kilogram litre liter")
+UNITS_AFTER_A = _words(
+    """
+    minute hour day week month year mile kilo kilogram litre liter stunde tag woche monat jahr
+    heure jour semaine mois hora día semana mes año
+    """
+)
 """Those that are one of it after ``a``; a second may be another one."""
+BEFORE_ONE = _words("a an per ein eine einem einen einer un une una")
+"""Words after which something is one, or of one."""
 AFTER_A = UNITS_AFTER_A | SPOKEN_MAGNITUDES
-UNITS_OF_ONE_LETTER = frozenset("lgmvw")
+UNITS_OF_ONE_LETTER = frozenset("lgmvwh")
 """Others of one letter are rather something else."""
+UNITS_AS_WRITTEN = {
+    "mW": ("power", 0.001),
+    "mV": ("voltage", 0.001),
+    "MV": ("voltage", 1_000_000.0),
+    "mJ": ("heat", 0.000001),
+    "mPa": ("pressure", 0.00001),
+    "mA": ("current", 0.001),
+    "Ah": ("charge", 1.0),
+    "Nm": ("torque", 1.0),
+}
+"""Those that are others, or none, in other capitals."""
+BITS_PER_SECOND = {"kb": "kbit", "mb": "mbit", "gb": "gbit"}
+"""Units of data before ``ps`` or ``/s``, unless the last letter is a capital, and those of bits."""
+PER = _words("per pro par por")
+NOT_AFTER_PER = frozenset("cfvw")
+"""Units that ``per``, or a stroke, does not precede."""
 
+DEGREES = _words("° degree degrees deg grad degré degrés grado grados")
+SCALES = {"c": "C", "celsius": "C", "f": "F", "fahrenheit": "F"}
 SQUARES = _words("square sq")
 """Before a unit of length: that of an area."""
 PER_MILLE = frozenset(("‰", "permille", "promille"))
 PERCENT = frozenset(("%", "percent", "pct", "prozent", "porciento", *PER_MILLE))
-PER_CENT = frozenset((("per", "cent"), ("pour", "cent"), ("por", "ciento")))
+PER_CENT = {"per": "cent", "pour": "cent", "por": "ciento"}
 EDITIONS = _words("pro max plus ultra mini lite fe se air")
 """Words by which products of one name are others: a title has one, or not."""
 SIZES = _words("XS S M L XL XXL XXXL")
@@ -316,9 +386,12 @@ PARTS = _valued(
     10 tenths zehntel
     """
 )
+PARTS_OF_ONE = _valued("3 third\n4 quarter\n5 fifth\n6 sixth\n8 eighth\n10 tenth")
+"""After ``a`` or ``one``, and before ``of``."""
 QUARTERS_OF = _words("quarters viertel cuartos")
 """Also parts of a year: they divide only before ``of``."""
 QUARTERS = _words("quarter quartal trimestre")
+HALF_YEARS = _words("halbjahr semestre semester")
 """After an ordinal: a part of a year."""
 NUMBER_SIGNS = _words("no nos n n° nr number numbers nº numéro número nummer")
 """Before a number: its sign, ``No. 5``."""
@@ -370,6 +443,7 @@ ABBREVIATED = {
         gesellschaft ges
         strasse str
         gray grey
+        fiscal fy
         """.strip().splitlines()
     )
 }

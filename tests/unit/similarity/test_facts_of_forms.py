@@ -13,7 +13,7 @@ from forms import MONTHS, Invoice, copies, invoice, table
 from hypothesis import given
 from hypothesis import strategies as st
 
-from es_neardupe.similarity.facts.agreement import facts_agree
+from es_neardupe.similarity.facts.differing import facts_agree
 from es_neardupe.similarity.facts.kinds import parse_facts
 from es_neardupe.similarity.facts.tokens import fact_tokens
 

@@ -11,6 +11,7 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+from fact_letters import letters
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -329,6 +330,7 @@ WRITTEN = """
     A-12 v2 v1.2.3 B2B naïve Straße größer Äpfel Москва 東京 3億円 \uff15 10 1,000 2026-03-03 7:30 +1 (555 (c) -5
     \u22125 $ € ° % © 24x85 ½ “so” don\u2019t e\u0301 \u0130 \u017f \U0001f600 \ud800 \x00 \x1c \u2013 \u2014
     … © "q" and/or x-y x-5 x- -- . , ; : ( ) @ / - + _ '
+    C++ C++11 C# J++ A+ AA- A- AB\u2212 O+b <=5 >= > =< =>$5 ≥ ≤ ✓ ✗☐ ★★☆ ☆ ▲ ▼5 ‰ ¢ < = # x+ cm² \u2009 \u3000
 """
 PIECES = st.sampled_from(WRITTEN.split()) | st.text(max_size=4)
 
@@ -343,6 +345,20 @@ def check_words(text: str) -> Tokens:
 @given(st.lists(st.tuples(PIECES, st.sampled_from(["", "", " ", " ", "\n", ", ", ". ", "\u00a0"])), max_size=12))
 def test_ordinary_words(pieces: list[tuple[str, str]]) -> None:
     check_words("".join(piece + blank for piece, blank in pieces))
+
+
+LANGUAGES = """
+    Kierownik kupił 3 lutego pięć książek za 45,90 zł. Новый мост длиной 1,5 км открыли 12 марта 2026 года. A ponte
+    não custou € 3 milhões, nem 2! Το σπίτι κοστίζει 5.000 €. השיעור עולה 50 ₪. بلغ الطول ٣ كم. मूल्य ₹ ५०० है। 新桥长
+    1.5公里，花了3億5千万円。 새 다리는 2026년 3월 12일 1.5만 명이 봤다. Cầu dài năm trăm mét. Dağıtım 5 ₺, İzmir'de.
+    Skrevet i C++, ikke i C#: ≥ 5 %, ✓ A+ og ★★★☆☆. Straßenbahn, naïve, Ångström, O’Neill, l’été, d'août, e‐mail.
+"""
+
+
+def test_words_of_several_languages() -> None:
+    assert len(check_words(LANGUAGES)) == 86
+    for seed in range(0, 300, 20):
+        check_words(letters(seed).a)
 
 
 def test_ordinary_words_of_long_texts() -> None:
