@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from es_neardupe.options import FactKind
 from es_neardupe.similarity.facts import vocabulary as words
-from es_neardupe.similarity.facts.scanner import Tokens
+from es_neardupe.similarity.facts.reader import Tokens
 
 _STAMPED = re.compile(
     r"\b(?:release|printed|posted|published|updated|revised|created|reviewed|edited|edit|modified|retrieved|accessed"

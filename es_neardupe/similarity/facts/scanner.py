@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from decimal import Decimal
 
 from es_neardupe.options import FactKind
 from es_neardupe.similarity import batch
 from es_neardupe.similarity.facts import vocabulary as words
-from es_neardupe.similarity.facts.raw_tokens import BLANKS, NUMBERS, WORDS, YEAR, RawTokens
+from es_neardupe.similarity.facts.dates import PERIOD, PERIOD_OF_YEAR, DateReader, date_key
+from es_neardupe.similarity.facts.numerals import decimal, fraction, myriads, scaled, with_plain_digits
+from es_neardupe.similarity.facts.raw_tokens import BLANKS, NUMBERS, WORDS, YEAR
+from es_neardupe.similarity.facts.reader import Tokens
 from es_neardupe.similarity.facts.spelled_numbers import (
     ordinal_after,
     part_of_one,
@@ -38,70 +39,13 @@ _SPECIAL = frozenset().union(
 _CONTRACTED = frozenset(["cannot", *(f"{verb}n" for verb in words.AUXILIARIES)])
 """Words that are two, or the beginning of two: ``doesn`` is that of ``doesn't``."""
 _READ = _SPECIAL | _CONTRACTED
-_PERIOD = re.compile(r"(?P<part>[QTHS])(?P<number>[1-4])|FY(?P<year>(?:20)?\d\d)")
-_PERIOD_OF_YEAR = re.compile(
-    r"(?:(?P<number>[1-4])(?P<part>Q|(?:(?<=[12])H(?=\d|['’ ] ?\d\d)))(?P<year>(?:20)?\d\d)?"
-    r"|(?P<year_first>20\d\d)Q(?P<last>[1-4]))(?!\w)"
-)
-_POINTED_TIME = re.compile(r"[012]?\d\.[0-5]\d")
 _MAX_BASIS_POINTS = 500
 """More ``bps`` are bits per second."""
 _LEADING_POINT = re.compile(r"(?:^|[\s(\[$€£])\.")
 _MINUS_BEFORE = re.compile(r"(?:^|[\s(\[])[-−]")
 _COUNT = re.compile(r"\d+(?:[.,]\d+)?")
-_MYRIAD = re.compile(r"(\d+(?:,\d{3})*(?:\.\d+)?)\s?([百千백천]?)([万萬億亿兆만억조]?)")
-_POWERS = {
-    **dict.fromkeys("百백", 2),
-    **dict.fromkeys("千천", 3),
-    **dict.fromkeys("万萬만", 4),
-    **dict.fromkeys("億亿억", 8),
-    **dict.fromkeys("兆조", 12),
-}
-_PLAIN_DIGITS = {
-    **{0xFF10 + n: str(n) for n in range(10)},
-    **{0x0660 + n: str(n) for n in range(10)},
-    **{0x06F0 + n: str(n) for n in range(10)},
-    **{0x0966 + n: str(n) for n in range(10)},
-    **dict(zip(map(ord, "，．％￥：／－　"), ",.%¥:/- ", strict=True)),
-}
-"""Digits of other scripts, and signs of East Asian width, as the usual ones."""
-_OTHER_DIGITS = re.compile(f"[{''.join(map(chr, _PLAIN_DIGITS))}]")
-_FRACTIONS = {
-    "½": 1 / 2,
-    "¼": 1 / 4,
-    "¾": 3 / 4,
-    "⅓": 1 / 3,
-    "⅔": 2 / 3,
-    "⅛": 1 / 8,
-    "⅜": 3 / 8,
-    "⅝": 5 / 8,
-    "⅞": 7 / 8,
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Tokens:
-    """The words and facts of a text, in order, as columns: most are words, of which there is nothing to say."""
-
-    keys: list[str]
-    """Equal tokens have equal keys: a word in lower case, or the normalised value of a fact after its type."""
-    starts: list[int]
-    ends: list[int]
-    kinds: dict[int, FactKind]
-    """The kind of each fact, by its number, in order."""
-    values: dict[int, str]
-    """The key of each token that is not that of a word as written, by its number."""
-
-    def __len__(self) -> int:
-        return len(self.keys)
-
-    def remove_last(self) -> None:
-        """Remove the last token, which is a part of the next one."""
-        self.keys.pop()
-        self.starts.pop()
-        self.ends.pop()
-        self.kinds.pop(len(self), None)
-        self.values.pop(len(self), None)
+_READ_AS_A_WHOLE = {"fraction": fraction, "myriads": myriads}
+"""How raw tokens are read that are numbers with more than digits."""
 
 
 def scan(text: str) -> Tokens:
@@ -109,75 +53,12 @@ def scan(text: str) -> Tokens:
     return _Scanner(text).tokens
 
 
-def decimal(text: str, *, keeps_zeros: bool = False) -> str:
-    """A number without thousands separators and with a decimal point: ``1.234,50`` becomes 1234.5.
-
-    With both separators, the last is the decimal one. A separator that occurs several times, or once before exactly
-    three digits, separates thousands: what 1.234 means cannot be known. ``keeps_zeros``: final zeros count.
-    """
-    sign = "-" if text[0] in "-−" else ""
-    text = text.lstrip("-−").replace("’", "'")
-    if text.isdigit():
-        has_meaning = text[0] == "0" and len(text) > 3  # a number of an account, say
-        return sign + (text if has_meaning else text.lstrip("0") or "0")
-    separators = [char for char in text if not char.isdigit()]
-    whole, last, fraction = text.rpartition(separators[-1])
-    is_single = len(set(separators)) == 1
-    if (
-        last not in ".,"
-        or separators.count(last) > 1
-        or (is_single and len(fraction) == 3 and whole != "0" and len(whole) <= 3)
-    ):
-        return sign + "".join(filter(str.isdigit, text))
-    whole = "".join(filter(str.isdigit, whole)).lstrip("0") or "0"
-    fraction = fraction if keeps_zeros else fraction.rstrip("0")
-    return sign + (f"{whole}.{fraction}" if fraction else whole)
-
-
-def _fraction(text: str) -> str:
-    """The value of ``1½``, ``2 1/2`` or ``3/4``."""
-    if text[-1] in _FRACTIONS:
-        whole, part = text[:-1].strip(" -"), _FRACTIONS[text[-1]]
-    else:
-        whole, part = text[:-3].strip(" -"), int(text[-3]) / int(text[-1])
-    return f"{int(whole or 0) + part:.6g}"
-
-
-def _myriads(text: str) -> str:
-    """The value of ``3億5千万``, ``1.5만`` or ``2千``: powers of 10,000, and of ten before these."""
-    value = Decimal()
-    for number, small, large in _MYRIAD.findall(text):
-        value += Decimal(number.replace(",", "")) * 10 ** (_POWERS.get(small, 0) + _POWERS.get(large, 0))
-    return f"{value.normalize():f}"
-
-
-_READ_AS_A_WHOLE = {"fraction": _fraction, "myriads": _myriads}
-"""How raw tokens are read that are numbers with more than digits."""
-
-
-def _scaled(value: str, power: int) -> str:
-    """A number times a power of ten."""
-    whole, _, fraction = value.partition(".")
-    fraction = fraction.ljust(power, "0")
-    rest = fraction[power:].rstrip("0")
-    return (whole + fraction[:power] + (f".{rest}" if rest else "")).lstrip("0") or "0"
-
-
-def _date_key(year: str = "", month: int = 0, day: int = 0) -> str:
-    return f"d:{year or '*'}-{month or '*'}-{day or '*'}"
-
-
-def _whole_year(text: str) -> str:
-    return text if len(text) == 4 else str((1900 if int(text) > 69 else 2000) + int(text))
-
-
-class _Scanner(RawTokens):
+class _Scanner(DateReader):
     """Reads a text from the left: ordinary words at once, and others by readers. Each reader begins at a raw token,
     appends tokens, and returns the number of the next raw one."""
 
     def __init__(self, text: str) -> None:
-        super().__init__(text.translate(_PLAIN_DIGITS) if _OTHER_DIGITS.search(text) else text)
-        self.tokens = Tokens([], [], [], {}, {})
+        super().__init__(with_plain_digits(text))
         self._read(
             {
                 "plain": self._word,
@@ -224,17 +105,6 @@ class _Scanner(RawTokens):
                 at = self.raw[readers[group](0) - 1].end()
             before = at
 
-    def _add(self, kind: FactKind | None, key: str, start: int, end: int) -> None:
-        tokens = self.tokens
-        number = len(tokens.keys)
-        if kind is not None:
-            tokens.kinds[number] = kind
-        if kind is not None or key != self.text[start:end].lower():
-            tokens.values[number] = key
-        tokens.keys.append(key)
-        tokens.starts.append(start)
-        tokens.ends.append(end)
-
     def _word(self, i: int) -> int:
         text, start, end = self.part(i)
         low = text.lower()
@@ -249,7 +119,7 @@ class _Scanner(RawTokens):
             if after:
                 return after
         if low in words.MONTHS and is_capitalised and low not in words.NOT_A_MONTH_ALONE:
-            self._add(FactKind.DATE, _date_key("", words.MONTHS[low]), start, end)
+            self._add(FactKind.DATE, date_key("", words.MONTHS[low]), start, end)
         elif low in words.WEEKDAYS and is_capitalised and self._is_weekday(i):
             self._add(FactKind.DATE, f"d:w{words.WEEKDAYS[low]}", start, end)
         elif after := self._number_of_a_word(i):
@@ -264,13 +134,6 @@ class _Scanner(RawTokens):
             self._add(None, low, start, end)
         return i + 1
 
-    def _is_weekday(self, i: int) -> bool:
-        """Whether the name of a weekday is one: ``Sat`` only next to another one."""
-        if self.raw[i][0].lower() not in words.NOT_A_WEEKDAY_ALONE:
-            return True
-        keys = self.tokens.keys
-        return bool(keys and keys[-1][:3] == "d:w" and self.near(i)) or self.near(i + 1) in words.WEEKDAYS
-
     def _is_number_sign(self, i: int) -> bool:
         """Whether ``No`` is the sign of the number that follows, and does not deny it."""
         text, _, end = self.part(i)
@@ -278,23 +141,6 @@ class _Scanner(RawTokens):
             return False
         between = self.text[end : self.raw[i + 1].start()]
         return between in (". ", ".") or (between in BLANKS and text not in ("no", "NO"))
-
-    def _ordinal(self, value: str, start: int, k: int) -> int:
-        """An ordinal, or the quarter of a year if that is at ``k``."""
-        part = "q" if self.next_word(k) in words.QUARTERS else "h" if self._is_half_year(k) else ""
-        if part and value in ("1", "2", "3", "4")[: 2 if part == "h" else 4]:
-            self._add(FactKind.DATE, f"d:{part}{value}", start, self.raw[k].end())
-            return k + 1
-        self._add(FactKind.NUMBER, f"o:{value}", start, self.raw[k - 1].end())
-        return k
-
-    def _is_half_year(self, k: int) -> bool:
-        """Whether half a year is at ``k``: that of a match, say, is none."""
-        if self.next_word(k) != "half":
-            return self.next_word(k) in words.HALF_YEARS
-        of = k + 1 + (self.next_word(k + 1) == "of")
-        of += self.next_word(of) == "the"
-        return self.is_year(of) or self.near(of) in ("fiscal", "year", "fy")
 
     def _number_of_a_word(self, i: int) -> int:
         """``USD 5``, ``five``, ``half an hour``, ``a million``; 0 if none of these begins, or ends, with the word."""
@@ -336,10 +182,6 @@ class _Scanner(RawTokens):
         if value:
             self._add(FactKind.NUMBER, f"n:{value}", start, end)
         return i + 1 if value else 0
-
-    def _follows_a_fact(self, kind: FactKind | None = None) -> bool:
-        last = self.tokens.kinds.get(len(self.tokens) - 1)
-        return last is not None and kind in (None, last)
 
     def _negative(self, i: int, *, start: int, currency: str = "") -> int:
         """``minus 5 °C``, ``-$5``: a number at ``i`` as the negative one."""
@@ -383,40 +225,6 @@ class _Scanner(RawTokens):
         self._add(None, "not", middle, last)
         return i + 1 + (last > end)
 
-    def _month_first(self, i: int) -> int:
-        """``March 1st, 2026``, ``March 1``, ``March 2026``; 0 if it is none of these."""
-        start, month = self.raw[i].start(), words.MONTHS[self.raw[i][0].lower()]
-        k = i + 1
-        if self._is_short_year(k):
-            self._add(FactKind.DATE, _date_key(_whole_year(self.raw[k][0]), month), start, self.raw[k].end())
-            return k + 1
-        if not self.near(k) or self.raw[k].lastgroup not in ("number", "code"):
-            return 0
-        number = self.raw[k][0]
-        if number.isdecimal() and len(number) <= 2 and int(number) <= 31:
-            k += 1
-            if self.is_adjacent(k) and self.raw[k][0].lower() in words.ORDINAL_ENDINGS:
-                k += 1
-            year = self.raw[k][0] if self.is_year(k) else ""
-            k += bool(year)
-            self._add(FactKind.DATE, _date_key(year, month, int(number)), start, self.raw[k - 1].end())
-            return k
-        if number.isdecimal() and len(number) == 4:
-            self._add(FactKind.DATE, _date_key(number, month), start, self.raw[k].end())
-            return k + 1
-        return 0
-
-    def _day_first(self, i: int, day: str, start: int) -> int:
-        """A date whose month is at ``i``, after a day."""
-        month, k = words.MONTHS[self.raw[i][0].lower()], i + 1
-        if self.near(k) in ("de", "del") and self.near(k + 1).isdigit():
-            k += 1
-        if self.is_year(k):
-            self._add(FactKind.DATE, _date_key(self.raw[k][0], month, int(day)), start, self.raw[k].end())
-            return k + 1
-        self._add(FactKind.DATE, _date_key("", month, int(day)), start, self.raw[i].end())
-        return i + 1
-
     def _number(self, i: int) -> int:
         return self._per(self._value(i))
 
@@ -442,7 +250,7 @@ class _Scanner(RawTokens):
         k, tokens = self._negative(i, currency=currency, start=start), self.tokens
         if self.has(k) and self.between(k) == ") " and (power := words.MAGNITUDES.get(self.raw[k][0].lower())):
             name, _, value = tokens.keys[-1].rpartition(":-")
-            tokens.keys[-1] = tokens.values[len(tokens) - 1] = f"{name}:-{_scaled(value, power)}"
+            tokens.keys[-1] = tokens.values[len(tokens) - 1] = f"{name}:-{scaled(value, power)}"
             tokens.ends[-1] = self.raw[k].end()
             k += 1
         return k
@@ -466,64 +274,6 @@ class _Scanner(RawTokens):
             tokens.kinds[last] = FactKind.NUMBER
         return after
 
-    def _iso_date(self, i: int) -> int:
-        text, start, end = self.part(i)
-        date, _, time = text.replace("T", " ").partition(" ")
-        year, month, day = (date[:4], date[4:6], date[6:]) if date.isdigit() else re.split(r"[./-]", date)
-        self._add(FactKind.DATE, _date_key(year, int(month), int(day)), start, start + len(date))
-        if time:
-            self._add(FactKind.DATE, f"d:t{int(time[:2])}:{time[3:5]}", start + len(date) + 1, end)
-        return i + 1
-
-    def _east_asian_date(self, i: int) -> int:
-        """``2026年3月12日``, ``2026年3月``, ``3월 12일``."""
-        text, start, end = self.part(i)
-        numbers = [int(one) for one in re.findall(r"\d+", text)]
-        has_year = numbers[0] > 12
-        key = _date_key(str(numbers[0]), *numbers[1:]) if has_year else _date_key("", *numbers)
-        self._add(FactKind.DATE, key, start, end)
-        return i + 1
-
-    def _named_date(self, i: int) -> int:
-        """``12-MAR-26``."""
-        text, start, end = self.part(i)
-        day, month, year = text.split("-")
-        if number := words.MONTHS.get(month.lower()):
-            self._add(FactKind.DATE, _date_key(_whole_year(year), number, int(day)), start, end)
-        else:
-            self._add(FactKind.CODE, f"c:{text.lower().replace('-', '')}", start, end)
-        return i + 1
-
-    def _date_of_numbers(self, i: int) -> int:
-        """``01.03.2026``, ``3/4/26``. Without a full stop the month may come first: if both can be, they are a pair."""
-        text, start, end = self.part(i)
-        one, other, year = re.split(r"[./ -]", text)
-        first, second, year = int(one), int(other), _whole_year(year)
-        kind = FactKind.DATE
-        if max(first, second) > 31 or min(first, second) > 12:
-            kind, key = FactKind.CODE, f"c:{one}.{other}.{year}"
-        elif text[len(one)] == "." or first > 12:
-            key = _date_key(year, second, first)
-        elif second > 12:
-            key = _date_key(year, first, second)
-        else:
-            key = f"d:{year}-?{min(first, second)}/{max(first, second)}"
-        self._add(kind, key, start, end)
-        return i + 1
-
-    def _time(self, i: int) -> int:
-        text, start, end = self.part(i)
-        hour, minute = re.split("[:h]", text)[:2]
-        self._add(FactKind.DATE, f"d:t{self._hour(int(hour), i + 1)}:{minute}", start, end)
-        return i + 1
-
-    def _hour(self, hour: int, k: int) -> int:
-        """The hour of a day, if ``am`` or ``p.m.`` may be at ``k``."""
-        half = self.near(k)
-        if half in ("p", "pm") and hour < 12:
-            return hour + 12
-        return 0 if half in ("a", "am") and hour == 12 else hour
-
     def _version(self, i: int) -> int:
         text, start, end = self.part(i)
         self._add(FactKind.CODE, f"c:{text.lower().lstrip('v')}", start, end)
@@ -532,59 +282,11 @@ class _Scanner(RawTokens):
     def _code(self, i: int) -> int:
         text, start, end = self.part(i)
         low = text.lower()
-        if (match := _PERIOD.fullmatch(text)) and (after := self._period(i, match)):
+        if (match := PERIOD.fullmatch(text)) and (after := self._period(i, match)):
             return after
         key = low[1:] if low[0] == "v" and low[1:].isdigit() else low.replace("-", "").replace(" ", "")
         self._add(FactKind.CODE, f"c:{key}", start, end)
         return i + 1
-
-    def _period(self, i: int, match: re.Match[str]) -> int:
-        """``Q3``, ``H1 2025``, ``FY25``, as the quarter, the half and the year; 0 if it is something else. In French or
-        Spanish: T3, S1."""
-        _, start, end = self.part(i)
-        if match["year"]:
-            self._add(None, "fy", start, start + 2)
-            self._add(FactKind.DATE, f"n:{_whole_year(match['year'])}", start + 2, end)
-            return i + 1
-        has_year = self.is_year(i + 1) or self._is_short_year(i + 1) or self.near(i + 1)[:2] == "fy"
-        part, number = "q" if match["part"] in "QT" else "h", match["number"]
-        if match["part"] != "Q" and not (has_year and (part == "q" or number in "12")):
-            return 0
-        self._add(FactKind.DATE, f"d:{part}{number}", start, end)
-        return self._short_year(i + 1)
-
-    def _period_of_year(self, i: int, match: re.Match[str]) -> int:
-        """``3Q25``, ``2Q``, ``1H25``, ``2025Q3``."""
-        start, end = match.span()
-        k = i + 1
-        while self.has(k) and self.raw[k].start() < end:
-            k += 1
-        if year := match["year_first"]:
-            self._add(FactKind.DATE, f"n:{year}", start, start + 4)
-            self._add(FactKind.DATE, f"d:q{match['last']}", start + 4, end)
-            return k
-        self._add(FactKind.DATE, f"d:{match['part'].lower()}{match['number']}", start, start + 2)
-        if year := match["year"]:
-            self._add(FactKind.DATE, f"n:{_whole_year(year)}", start + 2, end)
-            return k
-        return self._short_year(k)
-
-    def _is_short_year(self, k: int) -> bool:
-        """Whether a year such as ``'25`` is at ``k``."""
-        return (
-            self.has(k)
-            and self.raw[k].lastgroup == "number"
-            and len(self.raw[k][0]) == 2
-            and self.text[self.raw[k - 1].end() : self.raw[k].start()].lstrip(" ") in ("'", "’")
-        )
-
-    def _short_year(self, k: int) -> int:
-        """The year ``'25``, if it is at ``k``."""
-        if not self._is_short_year(k):
-            return k
-        year, start, end = self.part(k)
-        self._add(FactKind.DATE, f"n:{_whole_year(year)}", start, end)
-        return k + 1
 
     def _phone(self, i: int) -> int:
         text, start, end = self.part(i)
@@ -651,18 +353,6 @@ class _Scanner(RawTokens):
         self._add(FactKind.AMOUNT, f"a:{currency}:{value}", start, self.raw[k - 1].end())
         return k
 
-    def _years(self, i: int) -> int:
-        """``2025/26`` or ``2025-2026``; 0 if it is something else."""
-        year, start, end = self.part(i)
-        following = str(int(year) + 1)
-        if not self.has(i + 1) or self.text[end : end + 1] not in ("/", "-", "–"):
-            return 0
-        second, _, last = self.part(i + 1)
-        if second.lstrip("-") not in (following, following[2:]) or last != end + 1 + len(second.lstrip("-")):
-            return 0
-        self._add(FactKind.DATE, f"d:{year}/{following}", start, last)
-        return i + 2
-
     def _multiplied(self, value: str, k: int, currency: str) -> tuple[str, int]:
         """A number and what follows it, with ``and a half``, a dozen or a magnitude at ``k``."""
         magnitude = self.near(k)
@@ -677,7 +367,7 @@ class _Scanner(RawTokens):
             or self.near(k + 1) in words.CURRENCIES
             or (magnitude == "k" and self.is_adjacent(k))
         ):
-            return _scaled(value, words.MAGNITUDES[magnitude]), k + 1
+            return scaled(value, words.MAGNITUDES[magnitude]), k + 1
         return value, k
 
     def _halved(self, i: int) -> int:
@@ -691,15 +381,6 @@ class _Scanner(RawTokens):
         """Whether a word such as ``a`` or ``per`` is directly before a raw token."""
         return bool(self.tokens.keys and self.tokens.keys[-1] in words.BEFORE_ONE and self.next_word(i))
 
-    def _with_point(self, i: int) -> int:
-        """``2.30 pm``, ``14.30 Uhr``; 0 if it is something else."""
-        text, start, end = self.part(i)
-        if not (_POINTED_TIME.fullmatch(text) and (self._is_clock(i + 1) or self._is_half_of_day(i + 1))):
-            return 0
-        hour, minute = text.split(".")
-        self._add(FactKind.DATE, f"d:t{self._hour(int(hour), i + 1)}:{minute}", start, end)
-        return i + 1
-
     def _with_letters(self, i: int, value: str, start: int) -> int:
         """A number with letters that follow it immediately: an ordinal, the day of a date, or a code. 0 if none do."""
         text, k = self.raw[i][0], i + 1
@@ -711,7 +392,7 @@ class _Scanner(RawTokens):
         ):
             return 0
         letters = self.raw[k][0].lower()
-        if match := _PERIOD_OF_YEAR.match(self.text, start):
+        if match := PERIOD_OF_YEAR.match(self.text, start):
             return self._period_of_year(i, match)
         is_hour = letters in ("am", "pm") and len(text) <= 2
         is_dimension = letters == "d"  # 2D
@@ -731,39 +412,6 @@ class _Scanner(RawTokens):
         end = self.raw[k - 1].end()
         self._add(FactKind.CODE, f"c:{self.text[start:end].lower().replace('-', '')}", start, end)
         return k
-
-    def _with_month(self, i: int, k: int, value: str, start: int) -> int:
-        """``1 March 2026``, ``1 de marzo de 2026``, ``10 a.m.``; 0 if no month, or half of a day, follows."""
-        text = self.raw[i][0]
-        if not (text.isdigit() and len(text) <= 2 and 0 < int(text) <= 31):
-            return 0
-        if self._is_clock(k) or (int(text) <= 12 and self._is_half_of_day(k)):
-            self._add(FactKind.DATE, f"d:t{self._hour(int(text), k)}:00", start, self.raw[i].end())
-            return k
-        if self.near(k) in ("quartal", "halbjahr"):
-            return self._ordinal(text, start, k)
-        k += self.near(k) in ("of", "de")
-        month = self.near(k)
-        if month not in words.MONTHS or self.raw[k].lastgroup not in WORDS:
-            return 0
-        is_month = self.raw[k][0][0].isupper() or (len(month) > 3 and month not in words.NOT_BEFORE_A_YEAR)
-        end = self.raw[k].end() + 1
-        if is_month or re.match(r"(?:del?\s)?(?:19|20)\d\d\b", self.text[end : end + 8]):
-            return self._day_first(k, text, start)
-        return 0
-
-    def _is_clock(self, k: int) -> bool:
-        """Whether ``o'clock`` or ``Uhr`` is at ``k``."""
-        near = self.near(k)
-        return near == "uhr" or (near == "o" and self.has(k + 1) and self.raw[k + 1][0].lower() == "clock")
-
-    def _is_half_of_day(self, k: int) -> bool:
-        """Whether ``am``, ``pm``, ``a.m.`` or ``p.m.`` is at ``k``; in German, ``am`` is before nouns and numbers."""
-        half = self.near(k)
-        if half != "am" or self.raw[k][0] == "AM":
-            return half in ("am", "pm") or (half in ("a", "p") and self.near(k + 1) == "m")
-        following = self.text[self.raw[k].end() : self.raw[k].end() + 2].strip()
-        return not (following.isdigit() or following.isupper())
 
     def _currency(self, k: int) -> tuple[str, int]:
         """The currency at ``k``, and what follows it; the empty string if there is none."""

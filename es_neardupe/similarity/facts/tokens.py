@@ -18,7 +18,8 @@ from es_neardupe.keys.shingles import token_runs
 from es_neardupe.keys.text import Range
 from es_neardupe.options import FactKind
 from es_neardupe.similarity.facts.marks import marks_of
-from es_neardupe.similarity.facts.scanner import Tokens, scan
+from es_neardupe.similarity.facts.reader import Tokens
+from es_neardupe.similarity.facts.scanner import scan
 from es_neardupe.similarity.facts.vocabulary import FUNCTION_WORDS
 
 _SENTENCE_END = np.zeros(ord("…") + 2, np.bool_)

@@ -18,7 +18,7 @@ from es_neardupe.keys.prepare.placed import PlacedPiece, PlacedText
 from es_neardupe.options import FactKind
 from es_neardupe.similarity.facts.differing import Fact, differences, differing_facts, without_compatible
 from es_neardupe.similarity.facts.kinds import FACT_NAMES, parse_facts
-from es_neardupe.similarity.facts.scanner import decimal
+from es_neardupe.similarity.facts.numerals import decimal
 from es_neardupe.similarity.facts.spelling import is_variant
 from es_neardupe.similarity.facts.tokens import fact_tokens
 

@@ -22,7 +22,8 @@ from es_neardupe.keys.hashing import mix64
 from es_neardupe.options import Matching
 from es_neardupe.similarity import batch
 from es_neardupe.similarity.alignment import Alignment, align, literal, totals
-from es_neardupe.similarity.facts.scanner import Tokens, scan
+from es_neardupe.similarity.facts.reader import Tokens
+from es_neardupe.similarity.facts.scanner import scan
 from es_neardupe.similarity.facts.token_changes import token_changes
 from es_neardupe.similarity.facts.tokens import fact_tokens
 from es_neardupe.similarity.formulas import Weights, edit, edits, weighted, weighted_pairs

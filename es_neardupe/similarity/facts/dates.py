@@ -1,0 +1,244 @@
+"""Dates, periods and times of day."""
+
+from __future__ import annotations
+
+import re
+
+from es_neardupe.options import FactKind
+from es_neardupe.similarity.facts import vocabulary as words
+from es_neardupe.similarity.facts.numerals import whole_year
+from es_neardupe.similarity.facts.raw_tokens import WORDS
+from es_neardupe.similarity.facts.reader import Reader
+
+PERIOD = re.compile(r"(?P<part>[QTHS])(?P<number>[1-4])|FY(?P<year>(?:20)?\d\d)")
+PERIOD_OF_YEAR = re.compile(
+    r"(?:(?P<number>[1-4])(?P<part>Q|(?:(?<=[12])H(?=\d|['’ ] ?\d\d)))(?P<year>(?:20)?\d\d)?"
+    r"|(?P<year_first>20\d\d)Q(?P<last>[1-4]))(?!\w)"
+)
+_POINTED_TIME = re.compile(r"[012]?\d\.[0-5]\d")
+
+
+def date_key(year: str = "", month: int = 0, day: int = 0) -> str:
+    return f"d:{year or '*'}-{month or '*'}-{day or '*'}"
+
+
+class DateReader(Reader):
+    """Reads dates. Each method begins at a raw token, appends tokens, and returns the number of the next raw one."""
+
+    def _month_first(self, i: int) -> int:
+        """``March 1st, 2026``, ``March 1``, ``March 2026``; 0 if it is none of these."""
+        start, month = self.raw[i].start(), words.MONTHS[self.raw[i][0].lower()]
+        k = i + 1
+        if self._is_short_year(k):
+            self._add(FactKind.DATE, date_key(whole_year(self.raw[k][0]), month), start, self.raw[k].end())
+            return k + 1
+        if not self.near(k) or self.raw[k].lastgroup not in ("number", "code"):
+            return 0
+        number = self.raw[k][0]
+        if number.isdecimal() and len(number) <= 2 and int(number) <= 31:
+            k += 1
+            if self.is_adjacent(k) and self.raw[k][0].lower() in words.ORDINAL_ENDINGS:
+                k += 1
+            year = self.raw[k][0] if self.is_year(k) else ""
+            k += bool(year)
+            self._add(FactKind.DATE, date_key(year, month, int(number)), start, self.raw[k - 1].end())
+            return k
+        if number.isdecimal() and len(number) == 4:
+            self._add(FactKind.DATE, date_key(number, month), start, self.raw[k].end())
+            return k + 1
+        return 0
+
+    def _day_first(self, i: int, day: str, start: int) -> int:
+        """A date whose month is at ``i``, after a day."""
+        month, k = words.MONTHS[self.raw[i][0].lower()], i + 1
+        if self.near(k) in ("de", "del") and self.near(k + 1).isdigit():
+            k += 1
+        if self.is_year(k):
+            self._add(FactKind.DATE, date_key(self.raw[k][0], month, int(day)), start, self.raw[k].end())
+            return k + 1
+        self._add(FactKind.DATE, date_key("", month, int(day)), start, self.raw[i].end())
+        return i + 1
+
+    def _with_month(self, i: int, k: int, value: str, start: int) -> int:
+        """``1 March 2026``, ``1 de marzo de 2026``, ``10 a.m.``; 0 if no month, or half of a day, follows."""
+        text = self.raw[i][0]
+        if not (text.isdigit() and len(text) <= 2 and 0 < int(text) <= 31):
+            return 0
+        if self._is_clock(k) or (int(text) <= 12 and self._is_half_of_day(k)):
+            self._add(FactKind.DATE, f"d:t{self._hour(int(text), k)}:00", start, self.raw[i].end())
+            return k
+        if self.near(k) in ("quartal", "halbjahr"):
+            return self._ordinal(text, start, k)
+        k += self.near(k) in ("of", "de")
+        month = self.near(k)
+        if month not in words.MONTHS or self.raw[k].lastgroup not in WORDS:
+            return 0
+        is_month = self.raw[k][0][0].isupper() or (len(month) > 3 and month not in words.NOT_BEFORE_A_YEAR)
+        end = self.raw[k].end() + 1
+        if is_month or re.match(r"(?:del?\s)?(?:19|20)\d\d\b", self.text[end : end + 8]):
+            return self._day_first(k, text, start)
+        return 0
+
+    def _iso_date(self, i: int) -> int:
+        text, start, end = self.part(i)
+        date, _, time = text.replace("T", " ").partition(" ")
+        year, month, day = (date[:4], date[4:6], date[6:]) if date.isdigit() else re.split(r"[./-]", date)
+        self._add(FactKind.DATE, date_key(year, int(month), int(day)), start, start + len(date))
+        if time:
+            self._add(FactKind.DATE, f"d:t{int(time[:2])}:{time[3:5]}", start + len(date) + 1, end)
+        return i + 1
+
+    def _east_asian_date(self, i: int) -> int:
+        """``2026年3月12日``, ``2026年3月``, ``3월 12일``."""
+        text, start, end = self.part(i)
+        numbers = [int(one) for one in re.findall(r"\d+", text)]
+        has_year = numbers[0] > 12
+        key = date_key(str(numbers[0]), *numbers[1:]) if has_year else date_key("", *numbers)
+        self._add(FactKind.DATE, key, start, end)
+        return i + 1
+
+    def _named_date(self, i: int) -> int:
+        """``12-MAR-26``."""
+        text, start, end = self.part(i)
+        day, month, year = text.split("-")
+        if number := words.MONTHS.get(month.lower()):
+            self._add(FactKind.DATE, date_key(whole_year(year), number, int(day)), start, end)
+        else:
+            self._add(FactKind.CODE, f"c:{text.lower().replace('-', '')}", start, end)
+        return i + 1
+
+    def _date_of_numbers(self, i: int) -> int:
+        """``01.03.2026``, ``3/4/26``. Without a full stop the month may come first: if both can be, they are a pair."""
+        text, start, end = self.part(i)
+        one, other, year = re.split(r"[./ -]", text)
+        first, second, year = int(one), int(other), whole_year(year)
+        kind = FactKind.DATE
+        if max(first, second) > 31 or min(first, second) > 12:
+            kind, key = FactKind.CODE, f"c:{one}.{other}.{year}"
+        elif text[len(one)] == "." or first > 12:
+            key = date_key(year, second, first)
+        elif second > 12:
+            key = date_key(year, first, second)
+        else:
+            key = f"d:{year}-?{min(first, second)}/{max(first, second)}"
+        self._add(kind, key, start, end)
+        return i + 1
+
+    def _years(self, i: int) -> int:
+        """``2025/26`` or ``2025-2026``; 0 if it is something else."""
+        year, start, end = self.part(i)
+        following = str(int(year) + 1)
+        if not self.has(i + 1) or self.text[end : end + 1] not in ("/", "-", "–"):
+            return 0
+        second, _, last = self.part(i + 1)
+        if second.lstrip("-") not in (following, following[2:]) or last != end + 1 + len(second.lstrip("-")):
+            return 0
+        self._add(FactKind.DATE, f"d:{year}/{following}", start, last)
+        return i + 2
+
+    def _is_short_year(self, k: int) -> bool:
+        """Whether a year such as ``'25`` is at ``k``."""
+        return (
+            self.has(k)
+            and self.raw[k].lastgroup == "number"
+            and len(self.raw[k][0]) == 2
+            and self.text[self.raw[k - 1].end() : self.raw[k].start()].lstrip(" ") in ("'", "’")
+        )
+
+    def _short_year(self, k: int) -> int:
+        """The year ``'25``, if it is at ``k``."""
+        if not self._is_short_year(k):
+            return k
+        year, start, end = self.part(k)
+        self._add(FactKind.DATE, f"n:{whole_year(year)}", start, end)
+        return k + 1
+
+    def _is_weekday(self, i: int) -> bool:
+        """Whether the name of a weekday is one: ``Sat`` only next to another one."""
+        if self.raw[i][0].lower() not in words.NOT_A_WEEKDAY_ALONE:
+            return True
+        keys = self.tokens.keys
+        return bool(keys and keys[-1][:3] == "d:w" and self.near(i)) or self.near(i + 1) in words.WEEKDAYS
+
+    def _ordinal(self, value: str, start: int, k: int) -> int:
+        """An ordinal, or the quarter of a year if that is at ``k``."""
+        part = "q" if self.next_word(k) in words.QUARTERS else "h" if self._is_half_year(k) else ""
+        if part and value in ("1", "2", "3", "4")[: 2 if part == "h" else 4]:
+            self._add(FactKind.DATE, f"d:{part}{value}", start, self.raw[k].end())
+            return k + 1
+        self._add(FactKind.NUMBER, f"o:{value}", start, self.raw[k - 1].end())
+        return k
+
+    def _is_half_year(self, k: int) -> bool:
+        """Whether half a year is at ``k``: that of a match, say, is none."""
+        if self.next_word(k) != "half":
+            return self.next_word(k) in words.HALF_YEARS
+        of = k + 1 + (self.next_word(k + 1) == "of")
+        of += self.next_word(of) == "the"
+        return self.is_year(of) or self.near(of) in ("fiscal", "year", "fy")
+
+    def _period(self, i: int, match: re.Match[str]) -> int:
+        """``Q3``, ``H1 2025``, ``FY25``, as the quarter, the half and the year; 0 if it is something else. In French or
+        Spanish: T3, S1."""
+        _, start, end = self.part(i)
+        if match["year"]:
+            self._add(None, "fy", start, start + 2)
+            self._add(FactKind.DATE, f"n:{whole_year(match['year'])}", start + 2, end)
+            return i + 1
+        has_year = self.is_year(i + 1) or self._is_short_year(i + 1) or self.near(i + 1)[:2] == "fy"
+        part, number = "q" if match["part"] in "QT" else "h", match["number"]
+        if match["part"] != "Q" and not (has_year and (part == "q" or number in "12")):
+            return 0
+        self._add(FactKind.DATE, f"d:{part}{number}", start, end)
+        return self._short_year(i + 1)
+
+    def _period_of_year(self, i: int, match: re.Match[str]) -> int:
+        """``3Q25``, ``2Q``, ``1H25``, ``2025Q3``."""
+        start, end = match.span()
+        k = i + 1
+        while self.has(k) and self.raw[k].start() < end:
+            k += 1
+        if year := match["year_first"]:
+            self._add(FactKind.DATE, f"n:{year}", start, start + 4)
+            self._add(FactKind.DATE, f"d:q{match['last']}", start + 4, end)
+            return k
+        self._add(FactKind.DATE, f"d:{match['part'].lower()}{match['number']}", start, start + 2)
+        if year := match["year"]:
+            self._add(FactKind.DATE, f"n:{whole_year(year)}", start + 2, end)
+            return k
+        return self._short_year(k)
+
+    def _time(self, i: int) -> int:
+        text, start, end = self.part(i)
+        hour, minute = re.split("[:h]", text)[:2]
+        self._add(FactKind.DATE, f"d:t{self._hour(int(hour), i + 1)}:{minute}", start, end)
+        return i + 1
+
+    def _hour(self, hour: int, k: int) -> int:
+        """The hour of a day, if ``am`` or ``p.m.`` may be at ``k``."""
+        half = self.near(k)
+        if half in ("p", "pm") and hour < 12:
+            return hour + 12
+        return 0 if half in ("a", "am") and hour == 12 else hour
+
+    def _with_point(self, i: int) -> int:
+        """``2.30 pm``, ``14.30 Uhr``; 0 if it is something else."""
+        text, start, end = self.part(i)
+        if not (_POINTED_TIME.fullmatch(text) and (self._is_clock(i + 1) or self._is_half_of_day(i + 1))):
+            return 0
+        hour, minute = text.split(".")
+        self._add(FactKind.DATE, f"d:t{self._hour(int(hour), i + 1)}:{minute}", start, end)
+        return i + 1
+
+    def _is_clock(self, k: int) -> bool:
+        """Whether ``o'clock`` or ``Uhr`` is at ``k``."""
+        near = self.near(k)
+        return near == "uhr" or (near == "o" and self.has(k + 1) and self.raw[k + 1][0].lower() == "clock")
+
+    def _is_half_of_day(self, k: int) -> bool:
+        """Whether ``am``, ``pm``, ``a.m.`` or ``p.m.`` is at ``k``; in German, ``am`` is before nouns and numbers."""
+        half = self.near(k)
+        if half != "am" or self.raw[k][0] == "AM":
+            return half in ("am", "pm") or (half in ("a", "p") and self.near(k + 1) == "m")
+        following = self.text[self.raw[k].end() : self.raw[k].end() + 2].strip()
+        return not (following.isdigit() or following.isupper())
