@@ -33,6 +33,7 @@ _MAX_AGAINST_WORDS = 3
 """Tokens of a slot in which a code replaces words."""
 _NUMERIC = (FactKind.AMOUNT, FactKind.UNIT, FactKind.DATE, FactKind.NUMBER, FactKind.CODE)
 _CONTENT = TokenFlag.CONTENT.value
+_SIZE_IN_DIGITS = re.compile(r"n:\d{1,2}")
 _NOT_IN_A_SIZE = re.compile(r"[.'’&]")
 
 
@@ -221,11 +222,18 @@ def _negations(part: Part) -> int:
 
 
 def _are_other_sizes(a: Part, b: Part) -> bool:
-    """Whether both texts have a size of clothes, and not the same."""
+    """Whether both texts have a size of clothes, and not the same; one of them may be a number, as 38 against XL."""
     if max(len(a), len(b)) > _MAX_SIZE:
         return False
-    sizes = [next((one.key for one in part.tokens if _is_size(part, one)), "") for part in (a, b)]
-    return all(sizes) and sizes[0] != sizes[1]
+    one, other = _size(a), _size(b)
+    return bool(one and other) and one != other and not one[:2] == other[:2] == "n:"
+
+
+def _size(part: Part) -> str:
+    """The size in letters, or else the only number; the empty string if there is none."""
+    in_letters = (one.key for one in part.tokens if _is_size(part, one))
+    number = part.tokens[0].key if len(part) == 1 and _SIZE_IN_DIGITS.fullmatch(part.tokens[0].key) else ""
+    return next(in_letters, number)
 
 
 def _is_size(part: Part, token: SlotToken) -> bool:

@@ -133,6 +133,9 @@ def kinds_of(a: str, b: str) -> str:
         ("我们于2026年3月12日前付款", "我们于2026年3月15日前付款", "date"),
         ("共有三百名会员参加", "共有五百名会员参加", "word"),
         # units, sizes and codes
+        ("size XL", "size XXL", "unit"),
+        ("size XL", "size 38", "unit"),
+        ("size 38", "size 39", "number"),
         ("1.5 miles", "15 miles", "unit"),
         ("500 ml", "0.5 l", ""),
         ("500 ml", "1l", "unit"),
