@@ -19,6 +19,7 @@ _POINTED_TIME = re.compile(r"[012]?\d\.[0-5]\d")
 
 
 def date_key(year: str = "", month: int = 0, day: int = 0) -> str:
+    """The key of a date; a part that is not known is ``*``."""
     return f"d:{year or '*'}-{month or '*'}-{day or '*'}"
 
 
