@@ -82,7 +82,9 @@ class Preparation:
         return PlacedText.joined([self._placed(value) for value in values]) if values else PlacedText("", "")
 
     def _value(self, value: str) -> str:
-        cleaned = self._cleaned(value)
+        return self._masked(self._cleaned(value))
+
+    def _masked(self, cleaned: str) -> str:
         return masks.masked(cleaned, self.masks) if self.masks else cleaned
 
     def _cleaned(self, value: str) -> str:
@@ -97,14 +99,15 @@ class Preparation:
         return html.text(value, main=self.clean is Clean.HTML_MAIN)
 
     def _placed(self, value: str) -> PlacedText:
-        if self._takes_long_to_place(value) or self._decodes(value):
-            prepared = self._value(value)
-            return PlacedText(prepared, prepared, as_prepared=True)
+        if self._takes_long_to_place(value):
+            return _as_prepared(self._value(value))
         if self.clean is None:
             cleaned = PlacedText(value, value)
         elif self.clean is Clean.MAIL:
-            from es_neardupe.keys.prepare import mail
+            from es_neardupe.keys.prepare import mail, mime
 
+            if (message := mime.decoded(value)) is not None:  # whose words are none of the original
+                return _as_prepared(self._masked(mail.own_text(message)))
             cleaned = PlacedText.of_pieces(value, mail.own_pieces(value))
         else:
             from es_neardupe.keys.prepare import html
@@ -114,14 +117,6 @@ class Preparation:
             return cleaned
         return cleaned.then(PlacedText.of_pieces(cleaned.prepared, masks.masked_pieces(cleaned.prepared, self.masks)))
 
-    def _decodes(self, value: str) -> bool:
-        """Whether the words of a value are none of the original: it is a message whose parts are encoded."""
-        if self.clean is not Clean.MAIL:
-            return False
-        from es_neardupe.keys.prepare import mime
-
-        return mime.decoded(value) is not None
-
     def _takes_long_to_place(self, value: str) -> bool:
         if self.clean in (Clean.HTML, Clean.HTML_MAIN) and len(value) > _PLACED_WORDS:
             if len(value) > _PLACED_CHARACTERS:
@@ -129,6 +124,10 @@ class Preparation:
             if len(value.split()) + 2 * value.count("<") + value.count("&") > _PLACED_WORDS:
                 return True
         return bool(self.masks) and len(value) > _PLACED_MASKED
+
+
+def _as_prepared(text: str) -> PlacedText:
+    return PlacedText(text, text, as_prepared=True)
 
 
 AS_IT_IS = Preparation()
