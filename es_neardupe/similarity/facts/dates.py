@@ -16,11 +16,26 @@ PERIOD_OF_YEAR = re.compile(
     r"|(?P<year_first>20\d\d)Q(?P<last>[1-4]))(?!\w)"
 )
 _POINTED_TIME = re.compile(r"[012]?\d\.[0-5]\d")
+_DECADE = re.compile(r"(?:1[5-9]|20)?\d0")
+_END_OF_DECADE = re.compile(r"(?:['’]?(?P<s>s)|er(?P<years>[ -]?Jahre)?)(?!\w)")
 
 
 def date_key(year: str = "", month: int = 0, day: int = 0) -> str:
     """The key of a date; a part that is not known is ``*``."""
     return f"d:{year or '*'}-{month or '*'}-{day or '*'}"
+
+
+def decade_key(year: str) -> str:
+    """The key of a decade; of two digits, the century is not known."""
+    return f"d:{year if len(year) == 4 else f'*{year}'}s"
+
+
+def may_be_hour(time: str, other: str, written: str) -> bool:
+    """Whether a number, or hours, with this key may be a time of day: ``19.00``, ``19 h``."""
+    hour, _, minute = time[3:].partition(":")
+    if _POINTED_TIME.fullmatch(written):
+        return written.lstrip("0") == f"{hour}.{minute}".lstrip("0")
+    return minute == "00" and other == f"u:time:{3600 * int(hour):.6g}"
 
 
 class DateReader(Reader):
@@ -136,6 +151,27 @@ class DateReader(Reader):
             return 0
         self._add(FactKind.DATE, f"d:{year}/{following}", start, last)
         return i + 2
+
+    def _decade(self, i: int) -> int:
+        """``1990s``, ``the '90s``, ``90er Jahre``, ``années 90``; 0 if it is something else."""
+        text, start, end = self.part(i)
+        if text[-1] != "0" or not _DECADE.fullmatch(text):
+            return 0
+        before = self.tokens.keys[-1] if self.tokens.keys else ""
+        letters = _END_OF_DECADE.match(self.text, end)
+        if letters and (
+            len(text) == 4
+            or letters["years"]
+            or (letters["s"] and (before in words.BEFORE_DECADES or self.text[start - 1 : start] in ("'", "’")))
+        ):
+            end += 2 if not letters["s"] else len(letters[0])
+        elif before not in words.YEARS_OF_DECADES:
+            return 0
+        k = i + 1
+        while self.has(k) and self.raw[k].start() < end:
+            k += 1
+        self._add(FactKind.DATE, decade_key(text), start, end)
+        return k
 
     def _is_short_year(self, k: int) -> bool:
         """Whether a year such as ``'25`` is at ``k``."""

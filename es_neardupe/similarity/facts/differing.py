@@ -16,7 +16,9 @@ import numpy as np
 from es_neardupe.keys.text import Range
 from es_neardupe.options import FactKind
 from es_neardupe.similarity.facts import vocabulary as words
+from es_neardupe.similarity.facts.dates import may_be_hour
 from es_neardupe.similarity.facts.names import has, is_name, replaced_words
+from es_neardupe.similarity.facts.opposites import are_opposites
 from es_neardupe.similarity.facts.spelling import differ_in_layout_only, digit_groups, have_equal_signs, is_variant
 from es_neardupe.similarity.facts.token_changes import Surroundings, token_changes
 from es_neardupe.similarity.facts.tokens import TITLE, FactTokens, Part, SlotToken, TokenFlag
@@ -176,6 +178,8 @@ def _kinds_against_words(a: Part, b: Part, facts: Sequence[SlotToken]) -> set[Fa
         written = [one.written for part in (a, b) for one in part.tokens]
         if all(one.isupper() for one in written):
             return {FactKind.NUMBER if min(map(len, written)) == 1 else FactKind.NAME}
+    if size == 1 and are_opposites(a.written.lower(), b.written.lower()):
+        return {FactKind.NUMBER}  # first and last
     has_code = any(one.kind is FactKind.CODE and not one.mark for one in facts)
     return {FactKind.CODE} if has_code and size <= _MAX_AGAINST_WORDS else set()
 
@@ -335,16 +339,34 @@ def are_compatible(one: SlotToken, other: SlotToken) -> bool:
     """Whether two facts may be the same: equal values, dates with unknown parts, an amount without its currency."""
     if one.key == other.key:
         return True
+    if ":(" in one.key or ":(" in other.key:
+        return any(are_compatible(x, y) for x in _readings(one) for y in _readings(other))
     x, y = _as_date(one, other), _as_date(other, one)
     if x[:2] == y[:2] == "d:" and "-" in x and "-" in y:
         return _are_compatible_dates(x[2:].split("-"), y[2:].split("-"))
     if one.key.rpartition(":")[2] != other.key.rpartition(":")[2]:
-        return _is_share(one.key, other.key) or _is_share(other.key, one.key)
+        return _may_be(one, other) or _may_be(other, one)
     kinds = {one.kind, other.kind}
-    if kinds == {FactKind.AMOUNT} and "¢" in one.key + other.key:
-        return True  # cents of any currency
+    if FactKind.NUMBER not in kinds:
+        return kinds == {FactKind.AMOUNT} and "¢" in one.key + other.key  # cents of any currency
     is_ordinal = "o" in (one.key[0], other.key[0])
-    return FactKind.NUMBER in kinds and not is_ordinal and kinds != {FactKind.UNIT, FactKind.NUMBER}
+    return not is_ordinal and kinds != {FactKind.UNIT, FactKind.NUMBER}
+
+
+def _readings(token: SlotToken) -> list[SlotToken]:
+    """A fact, or both readings of ``($50)``: an amount in brackets, and a negative one."""
+    if ":(" not in token.key:
+        return [token]
+    return [token._replace(key=token.key.replace(":(", sign)) for sign in (":", ":-")]
+
+
+def _may_be(one: SlotToken, other: SlotToken) -> bool:
+    """Whether a fact is another notation of one of another form: a share, a time of day, or a decade."""
+    if one.key[:3] == "d:t":
+        return may_be_hour(one.key, other.key, other.written)
+    if one.key[:3] == "d:*" and one.key[-1] == "s":
+        return other.key[:2] == "d:" and other.key[-3:] == one.key[-3:]
+    return _is_share(one.key, other.key)
 
 
 def _is_share(key: str, other: str) -> bool:

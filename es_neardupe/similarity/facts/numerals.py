@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 
+LOSS = r"(?:\d{1,3}(?:[.,]\d+)+|\d{5,})"
+"""A number that in brackets, in a cell of a table, is a negative one, and rather no note, year or count."""
 _MYRIAD = re.compile(r"(\d+(?:,\d{3})*(?:\.\d+)?)\s?([百千백천]?)([万萬億亿兆만억조]?)")
 _POWERS = {
     **dict.fromkeys("百백", 2),

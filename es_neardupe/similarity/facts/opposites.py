@@ -18,7 +18,8 @@ _WORDS = {
         """
         and/or before/after over/under above/below up/down in/out on/off more/less most/least more/fewer may/must
         may/shall can/must can/shall should/must might/must could/must all/some all/any all/none any/none both/neither
-        from/until since/until von/bis desde/hasta
+        from/until since/until von/bis desde/hasta first/last erste/letzte ersten/letzten erster/letzter premier/dernier
+        première/dernière primero/último primera/última
         und/oder vor/nach mehr/weniger kann/muss darf/muss et/ou avant/après plus/moins y/o antes/después más/menos
         """
     )
@@ -45,6 +46,7 @@ def deny_each_other(one: str, other: str) -> bool:
     short, long = sorted((one, other), key=len)
     return len(short) >= _MIN_REST and (
         any(long == beginning + short for beginning in _DENYING)
+        or (long == f"i{short}" and short[0] == "l")  # ilimitado
         or (long == f"a{short}" and short.endswith(_ENDS_OF_ADJECTIVES))
     )
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from es_neardupe.options import FactKind
 from es_neardupe.similarity import batch
 from es_neardupe.similarity.facts import vocabulary as words
-from es_neardupe.similarity.facts.dates import PERIOD, PERIOD_OF_YEAR, DateReader, date_key
-from es_neardupe.similarity.facts.numerals import decimal, fraction, myriads, scaled, with_plain_digits
+from es_neardupe.similarity.facts.dates import PERIOD, PERIOD_OF_YEAR, DateReader, date_key, decade_key
+from es_neardupe.similarity.facts.numerals import LOSS, decimal, fraction, myriads, scaled, with_plain_digits
 from es_neardupe.similarity.facts.raw_tokens import BLANKS, NUMBERS, WORDS, YEAR
 from es_neardupe.similarity.facts.reader import Tokens
 from es_neardupe.similarity.facts.spelled_numbers import (
@@ -33,6 +33,7 @@ _SPECIAL = frozenset().union(
     words.UNITS_AFTER_A,
     words.NUMBER_SIGNS,
     words.HOURS,
+    words.DECADES,
     _NUMBERS_BY_PLACE,
 )
 """Words that may be, or begin, a fact."""
@@ -43,6 +44,9 @@ _MAX_BASIS_POINTS = 500
 """More ``bps`` are bits per second."""
 _LEADING_POINT = re.compile(r"(?:^|[\s(\[$€£])\.")
 _MINUS_BEFORE = re.compile(r"(?:^|[\s(\[])[-−]")
+_BEFORE_CELL = re.compile(r".?(?:[\t|]|[ \t][ |]|[\t|:] )", re.DOTALL)
+_AFTER_CELL = re.compile(r"\)(?: ?[\t|\n]|  | ?$)")
+_LOSS = re.compile(LOSS)
 _COUNT = re.compile(r"\d+(?:[.,]\d+)?")
 _READ_AS_A_WHOLE = {"fraction": fraction, "myriads": myriads}
 """How raw tokens are read that are numbers with more than digits."""
@@ -128,6 +132,8 @@ class _Scanner(DateReader):
             return self._ordinal(str(words.ORDINALS[low]), start, i + 1)
         elif low in words.NUMBER_SIGNS and self._is_number_sign(i):
             self._add(None, "№", start, end)
+        elif low in words.DECADES:
+            self._add(FactKind.DATE, decade_key(f"{words.DECADES[low]}0"), start, end)
         elif low in words.HOURS:
             self._add(FactKind.DATE, f"d:t{words.HOURS[low]}", start, end)
         else:
@@ -226,7 +232,28 @@ class _Scanner(DateReader):
         return i + 1 + (last > end)
 
     def _number(self, i: int) -> int:
-        return self._per(self._value(i))
+        after = self._value(i)
+        self._bracketed()
+        return self._per(after)
+
+    def _bracketed(self) -> None:
+        """An amount in brackets may be a negative one, and is it in a cell of a table."""
+        tokens = self.tokens
+        end = tokens.ends[-1]
+        if not self.text.startswith(")", end):
+            return
+        last, start, key = len(tokens) - 1, tokens.starts[-1], tokens.keys[-1]
+        if self.text[start - 1 : start] != "(" or ":-" in key:
+            return
+        name, _, value = key.rpartition(":")
+        is_amount = tokens.kinds.get(last) is FactKind.AMOUNT
+        before = max(start - 3, 0), start - 1
+        if _BEFORE_CELL.fullmatch(self.text, *before) and _AFTER_CELL.match(self.text, end):
+            if is_amount or (name == "n" and _LOSS.fullmatch(self.text, start, end)):
+                tokens.keys[last] = tokens.values[last] = f"{name}:-{value}"
+                tokens.starts[last], tokens.ends[last] = start - 1, end + 1
+        elif is_amount or name == "%":
+            tokens.keys[last] = tokens.values[last] = f"{name}:({value}"
 
     def _sign(self, i: int) -> int:
         sign, start, end = self.part(i)
@@ -243,7 +270,9 @@ class _Scanner(DateReader):
         if sign == "$" and tokens.keys and tokens.ends[-1] == start and tokens.keys[-1] in words.LETTERS_BEFORE_DOLLARS:
             currency, start = words.LETTERS_BEFORE_DOLLARS[tokens.keys[-1]], tokens.starts[-1]
             tokens.remove_last()
-        return self._per(self._value(i + 1, currency=currency, start=start))
+        after = self._value(i + 1, currency=currency, start=start)
+        self._bracketed()
+        return self._per(after)
 
     def _loss(self, i: int, currency: str, start: int) -> int:
         """``$(45) million``: a negative amount."""
@@ -317,7 +346,8 @@ class _Scanner(DateReader):
             value = decimal(text, keeps_zeros=before in words.NUMBERED)
             if text.isdigit() and _LEADING_POINT.fullmatch(self.text, max(first - 2, 0), first):
                 value, start = decimal(f"0.{text}"), min(start, first - 1)
-            joined = 0 if currency else self._with_point(i) or self._with_letters(i, value, start)
+            joined = self._decade(i) if text[-1] == "0" and not currency else 0
+            joined = joined or (0 if currency else self._with_point(i) or self._with_letters(i, value, start))
             joined = joined or (0 if currency else self._with_month(i, k, value, start))
             if joined:
                 return joined
@@ -335,6 +365,9 @@ class _Scanner(DateReader):
         if ordinal := ordinal_after(self, value, k):
             self._add(FactKind.NUMBER, f"o:{value + ordinal}", start, self.raw[k].end())
             return k + 1
+        if not value % 10 and value < 100 and self.tokens.keys and self.tokens.keys[-1] in words.YEARS_OF_DECADES:
+            self._add(FactKind.DATE, decade_key(str(value)), start, self.raw[k - 1].end())
+            return k
         if value <= 24 and self._is_clock(k):
             self._add(FactKind.DATE, f"d:t{value}:00", start, self.raw[k - 1].end())
             return k
@@ -346,12 +379,21 @@ class _Scanner(DateReader):
             currency, k = self._currency(k)
             if currency:
                 value, k = self._with_cents(value, k)
-            elif (currency := words.CENTS.get(self.near(k), "")) and self.only_blanks_before(k):
+            elif (currency := words.CENTS.get(self.near(k), "")) and self._is_cent(k):
                 value, k = f"{float(value) / 100:.12g}", k + 1
             else:
                 return 0
         self._add(FactKind.AMOUNT, f"a:{currency}:{value}", start, self.raw[k - 1].end())
         return k
+
+    def _is_cent(self, k: int) -> bool:
+        """Whether a hundredth of a currency is at ``k``: ``50p`` is one, ``1080p`` and ``50 p.`` are none."""
+        if self.raw[k][0] in ("p", "P"):
+            return self._is_penny(k)
+        return self.only_blanks_before(k)
+
+    def _is_penny(self, k: int) -> bool:
+        return self.raw[k][0] == "p" and self.is_adjacent(k) and len(self.raw[k - 1][0]) <= 2
 
     def _multiplied(self, value: str, k: int, currency: str) -> tuple[str, int]:
         """A number and what follows it, with ``and a half``, a dozen or a magnitude at ``k``."""
@@ -403,7 +445,7 @@ class _Scanner(DateReader):
                 return self._day_first(month, str(int(float(value))), start)
             return self._ordinal(value, start, k + 1)
         is_unit = letters in words.UNITS or letters in words.PERCENT or letters in words.CURRENCIES
-        is_unit = is_unit or self.raw[k][0] in words.UNITS_AS_WRITTEN
+        is_unit = is_unit or self.raw[k][0] in words.UNITS_AS_WRITTEN or self._is_penny(k)
         is_magnitude = letters in words.MAGNITUDES and letters != "b"
         if (is_unit and not is_generation and not is_dimension) or is_magnitude or is_hour:
             return 0

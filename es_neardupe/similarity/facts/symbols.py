@@ -26,6 +26,7 @@ _PREFIXED = r"(?<=\d)\s?(?:[mM](?:W|V|J|Pa)\b|[kMG][bB](?:ps)?\b)"
 _PREFIX = re.compile(_PREFIXED)
 _SIGNS = re.compile(
     rf"{SYMBOL}|{_PREFIXED}|[{CURRENCY_SIGNS}¢₫฿₦₱₡₲₵₸₼₾%‰](?:\((?=\d))?"
+    rf"|\((?=[{CURRENCY_SIGNS}]?\d[\d.,]*\s?[{CURRENCY_SIGNS}]?\))"  # negative amounts in tables
     rf"|(?<![^\s(\[])[-−](?=[{CURRENCY_SIGNS}]?\d)|(?<![^\s(\[{CURRENCY_SIGNS}])\.(?=\d)"
 )
 _NEAR, _LETTERS = 20, 4

@@ -77,6 +77,12 @@ WEEKDAYS = _numbered(
 NOT_A_WEEKDAY_ALONE = _words("mon wed sat sun")
 """Weekdays that are other words too: only next to another weekday, as in ``Mon-Fri``."""
 
+DECADES = _numbered(2, "twenties\nthirties\nforties\nfifties\nsixties\nseventies\neighties\nnineties")
+BEFORE_DECADES = _words("the early late mid his her their")
+"""Before ``90s``, which are seconds elsewhere."""
+YEARS_OF_DECADES = _words("années años anni anos")
+"""Before ``90``: a decade."""
+
 HOURS = {"noon": "12:00", "midday": "12:00", "midnight": "0:00"}
 
 SPELLED_NUMBERS = _valued(
@@ -209,7 +215,7 @@ CURRENCY_SIGNS = "$€£¥₹₽₴₺₩₪"
 CODES_BEFORE_AMOUNTS = _words("usd eur gbp chf jpy inr rs pln czk kr sek nok dkk rub uah krw ils cny rmb aud cad brl")
 CENTS = {
     **dict.fromkeys(_words("¢ cent cents ct cts centime centimes centavos céntimos"), "¢"),
-    **dict.fromkeys(_words("pence penny"), "GBP"),
+    **dict.fromkeys(_words("pence penny p"), "GBP"),
 }
 """Hundredths of a currency; ``¢`` is that of several ones."""
 LETTERS_BEFORE_DOLLARS = {
