@@ -312,6 +312,20 @@ def _left_over(
     )
     if x or y:
         yield FactKind.NAME, x, y
+    yield from _other_qualities(*(text.part(0, len(text)).tokens for text in texts))
+
+
+def _other_qualities(a: Sequence[SlotToken], b: Sequence[SlotToken]) -> Iterator[tuple[FactKind, SlotToken, SlotToken]]:
+    """Words such as colours of which each title has one that the other lacks."""
+    both: list[dict[str, dict[str, SlotToken]]] = [{}, {}]
+    for found, side in zip(both, (a, b), strict=True):
+        for one in side:
+            if known := words.QUALITIES.get(one.key):
+                found.setdefault(known[0], {}).update(dict.fromkeys(known[1], one))
+    for quality, x in both[0].items():
+        y = both[1].get(quality, x)
+        if (only_x := x.keys() - y.keys()) and (only_y := y.keys() - x.keys()):
+            yield FactKind.WORD, min(x[value] for value in only_x), min(y[value] for value in only_y)
 
 
 def _is_edition(token: SlotToken) -> bool:

@@ -364,6 +364,44 @@ EDITIONS = _words("pro max plus ultra mini lite fe se air")
 """Words by which products of one name are others: a title has one, or not."""
 SIZES = _words("XS S M L XL XXL XXXL")
 
+QUALITIES = {
+    word: (quality, frozenset(values.split(",")))
+    for quality, values, *words in map(
+        str.split,
+        """
+        colour black black schwarz schwarze schwarzer schwarzes noir noire
+        colour black noirs noires negro negra negros negras nero nera
+        colour white white weiß weiss weiße weißer weißes blanc blanche
+        colour white blancs blanches blanco blanca blancos blancas bianco bianca
+        colour red red rot rote roter rotes rouge rouges rojo roja rojos rojas rosso rossa
+        colour blue blue navy blau blaue blauer blaues bleu bleue bleus bleues azul azules blu
+        colour green green grün grüne grüner grünes vert verte verts vertes verde verdes
+        colour yellow yellow gelb gelbe gelber gelbes jaune jaunes amarillo amarilla giallo gialla
+        colour grey grey gray grau graue grauer graues gris grise grises grigio grigia
+        colour brown brown braun braune brauner braunes marron brun brune marrón marrone
+        colour pink pink rosa
+        colour purple purple violet lila violett violette morado morada viola
+        colour orange orange naranja arancione
+        colour beige beige
+        colour turquoise turquoise türkis turquesa turchese
+        colour gold gold golden dorado dorada doré dorée
+        colour silver silver silber silbern plateado plateada argenté argentée
+        person man men mens man herren männer homme hommes hombre hombres caballero uomo
+        person woman women womens woman ladies lady damen frauen femme femmes mujer mujeres donna
+        person boy,child boys boy jungen garçon garçons niño niños bambino
+        person girl,child girls girl mädchen fille filles niña niñas bambina
+        person child kids kid children child kinder enfant enfants infantil bambini
+        side left left links linke linker gauche izquierda izquierdo sinistra sinistro
+        side right right rechts rechte rechter droite droit derecha derecho destra destro
+        size small small klein kleine kleiner petit petite pequeño pequeña piccolo piccola
+        size medium medium mittel
+        size large large groß große großer grand grande
+        """.strip().splitlines(),
+    )
+    for word in words
+}
+"""Word -> what it says of a product, and the values that it may have: a boy is a child."""
+
 NEGATIONS = _words(
     """
     no not never none nor neither nobody nothing nowhere without cannot unable unless except excluding nicht

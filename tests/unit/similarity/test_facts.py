@@ -443,6 +443,30 @@ def test_an_edition_makes_another_product() -> None:
     assert facts_of("iPhone 15 Pro case, clear", "Case for iPhone 15 Pro (clear)") == []
 
 
+@pytest.mark.parametrize(
+    ("a", "b", "differ"),
+    [
+        ("black running shoes Nike size 42", "Nike running shoes size 42 red", True),
+        ("black running shoes Nike size 42", "Nike running shoes, size 42, schwarz", False),
+        ("Men's leather jacket, black, L", "Leather jacket for women L (black)", True),
+        ("Men's leather jacket, black, L", "Leather jacket for men L (black)", False),
+        ("Boys winter boots brown 33", "Brown winter boots girls 33", True),
+        ("boys winter boots brown 33", "brown winter boots kids 33", False),
+        ("Silver ring with blue stone 925", "Ring gold 925 with a blue stone", True),
+        ("Silver ring with blue stone 925", "Ring silver 925 with a blue stone", False),
+        ("Women's wool scarf navy blue", "Navy wool scarf women", False),
+        ("Zapatillas mujer blanco 38", "Zapatillas para mujer, negras, 38", True),
+        ("Zapatillas mujer blanco 38", "Zapatillas para mujer, blancas, 38", False),
+        ("left handed scissors 20 cm", "Scissors, 20 cm right handed", True),
+        ("Vorhang blau 140 x 245", "grüner Vorhang 140 x 245", True),
+        ("Bottle opener, black/red", "Bottle opener red and black", False),
+    ],
+)
+def test_colours_people_sides_and_sizes_in_titles(a: str, b: str, differ: bool) -> None:
+    """They may stand at any place. What only one title says is no difference."""
+    assert bool(facts_of(a, b)) == differ
+
+
 def test_the_title_of_a_text() -> None:
     text = f"{BEFORE} {AFTER}"
     for a, b in (
