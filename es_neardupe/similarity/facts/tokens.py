@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from es_neardupe.keys.arrays import U32, U64, Flags, Ints, Octets
+from es_neardupe.keys.arrays import U32, U64, Flags, Ints, Octets, Positions
 from es_neardupe.keys.prepare.placed import PlacedPiece, PlacedText
 from es_neardupe.keys.shingles import token_runs
 from es_neardupe.keys.text import Range
@@ -229,11 +229,11 @@ def fact_tokens(text: str | PlacedText) -> FactTokens:
             if kind is FactKind.CONTACT:
                 kinds[k] = FactKind.NUMBER if tokens.keys[k][0] == "p" else FactKind.CODE
     spans = np.stack([np.array(side, np.int64) for side in (tokens.starts, tokens.ends)], axis=1)
-    title = _title_size(placed.prepared, tokens)
+    keys, title = _hashes(tokens.keys), _title_size(placed.prepared, tokens)
     return FactTokens(
         placed,
-        _hashes(tokens.keys),
-        _flags(placed.prepared, tokens, spans, title),
+        keys,
+        _flags(placed.prepared, tokens, keys, spans, title),
         spans,
         kinds,
         tokens.values,
@@ -275,7 +275,11 @@ def _title_size(text: str, tokens: Tokens) -> int:
     return size
 
 
-def _flags(text: str, tokens: Tokens, spans: Ints, title: int) -> Octets:
+_FUNCTION_WORDS = np.append(np.sort(_hashes(FUNCTION_WORDS)), ~np.uint64())
+"""Their hashes, sorted, and an end."""
+
+
+def _flags(text: str, tokens: Tokens, keys: U64, spans: Ints, title: int) -> Octets:
     starts, ends = spans.T
     flags = np.zeros(len(tokens), np.uint8)
     characters = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
@@ -283,7 +287,7 @@ def _flags(text: str, tokens: Tokens, spans: Ints, title: int) -> Octets:
     flags[:1] = _START
     is_word = np.ones(len(tokens), np.bool_)
     is_word[list(tokens.kinds)] = False
-    is_function_word = np.fromiter(map(FUNCTION_WORDS.__contains__, tokens.keys), np.bool_, len(tokens))
+    is_function_word = _FUNCTION_WORDS[_FUNCTION_WORDS.searchsorted(keys)] == keys
     lower = _are_lower_case(characters[starts])
     flags[is_word & ~is_function_word] |= _CONTENT
     flags[is_word & lower] |= _LOWER
@@ -291,12 +295,8 @@ def _flags(text: str, tokens: Tokens, spans: Ints, title: int) -> Octets:
     for k in np.flatnonzero(uncertain[1:] & (characters[ends[:-1]] == ord(":"))).tolist():
         uncertain[k + 1] = not _AFTER_LABEL.fullmatch(text, tokens.ends[k], tokens.starts[k + 1])
     inner = is_word & ~lower & ~uncertain
-    several = ends - starts > 1
-    capitals = _before((characters >= ord("A")) & (characters <= ord("Z")))
-    in_capitals = capitals[ends] - capitals[starts] == ends - starts
-    inner &= ~(several & in_capitals)
-    for k in np.flatnonzero(inner & several & ~_are_small(characters[ends - 1])).tolist():
-        inner[k] = not text[tokens.starts[k] : tokens.ends[k]].isupper()
+    several = np.flatnonzero(inner & (ends - starts > 1) & ~_are_small(characters[ends - 1]))
+    inner[several] = [not text[start:end].isupper() for start, end in spans[several].tolist()]
     flags[uncertain] |= _UNCERTAIN
     flags[inner] |= _INNER
     first = flags[:title]
@@ -308,16 +308,19 @@ def _flags(text: str, tokens: Tokens, spans: Ints, title: int) -> Octets:
 
 def _end_sentences(characters: U32, starts: Ints, ends: Ints) -> Flags:
     """Whether a sentence ends in each range of two characters or more: at a sign, or at two hyphens."""
-    signs = _before(_SENTENCE_END[np.minimum(characters, len(_SENTENCE_END) - 1)])
+    found: Flags = ends - starts > 1
+    starts, ends = starts[found], ends[found]
+    signs = np.flatnonzero(_SENTENCE_END.take(characters, mode="clip"))
     hyphen = characters == ord("-")
-    hyphens = _before(hyphen[1:] & hyphen[:-1])
-    found: Flags = (ends - starts > 1) & ((signs[ends] > signs[starts]) | (hyphens[ends - 1] > hyphens[starts]))
+    hyphens = np.flatnonzero(hyphen[1:] & hyphen[:-1])
+    found[found] = _any_between(signs, starts, ends) | _any_between(hyphens, starts, ends - 1)
     return found
 
 
-def _before(flags: Flags) -> Ints:
-    """How many are true before each place, and in all."""
-    return np.concatenate(([0], np.cumsum(flags)))
+def _any_between(places: Positions, starts: Ints, ends: Ints) -> Flags:
+    """Whether any of some sorted places is in each range."""
+    found: Flags = places.searchsorted(starts) < places.searchsorted(ends)
+    return found
 
 
 def _are_lower_case(characters: U32) -> Flags:
