@@ -82,18 +82,49 @@ static int is_more_than_a_word(const uint32_t *text, Py_ssize_t size, Py_ssize_t
     return capitals - at > 2 && capitals < end; /* PDFs */
 }
 
+/* Words that are found, before they are appended to the columns of tokens. */
+typedef struct {
+    PyObject *keys, *columns[2]; /* a list; arrays of 64-bit integers */
+    int64_t places[2][128];      /* first character of each word, and the one after its last */
+    Py_ssize_t count;
+} Found;
+
+static int append_places(Found *found)
+{
+    int failed = 0;
+    for (int k = 0; k < 2 && found->count && !failed; k++) {
+        PyObject *done = PyObject_CallMethod(found->columns[k], "frombytes", "y#", (char *)found->places[k],
+                                             found->count * (Py_ssize_t)sizeof(int64_t));
+        failed = !done;
+        Py_XDECREF(done);
+    }
+    found->count = 0;
+    return failed;
+}
+
+static int append_word(Found *found, PyObject *key, Py_ssize_t start, Py_ssize_t end)
+{
+    if (PyList_Append(found->keys, key) < 0)
+        return 1;
+    found->places[0][found->count] = start;
+    found->places[1][found->count++] = end;
+    return found->count == 128 && append_places(found);
+}
+
 PyDoc_STRVAR(words_doc,
-             "words(uint32 text, at, read, keys, starts, ends) -> int: append the ordinary words from `at` on to the lists: "
-             "in lower case, the first character of each, the one after its last. Returns where something else may be: no "
-             "token begins between the last of these words and that place. `read`: words that may begin a fact.");
+             "words(uint32 text, at, read, read_if_capitalised, keys, starts, ends) -> int: append the ordinary words from `at` "
+             "on to a list and two arrays of 64-bit integers: in lower case, the first character of each, the one after its "
+             "last. Returns where something else may be: no token begins between the last of these words and that place. "
+             "`read`: words that may begin a fact.");
 
 static PyObject *words(PyObject *self, PyObject *args)
 {
     Py_buffer buffer;
     Py_ssize_t at;
-    PyObject *read, *lists[3];
-    if (!PyArg_ParseTuple(args, "y*nOO!O!O!", &buffer, &at, &read, &PyList_Type, &lists[0], &PyList_Type, &lists[1],
-                          &PyList_Type, &lists[2]))
+    PyObject *read[2];
+    Found found = {.count = 0};
+    if (!PyArg_ParseTuple(args, "y*nOOO!OO", &buffer, &at, &read[0], &read[1], &PyList_Type, &found.keys,
+                          &found.columns[0], &found.columns[1]))
         return NULL;
     const uint32_t *text = buffer.buf;
     Py_ssize_t size = buffer.len / 4;
@@ -110,25 +141,25 @@ static PyObject *words(PyObject *self, PyObject *args)
             at++;
             continue;
         }
-        char key[LONGEST_WORD];
+        char letters[LONGEST_WORD];
         Py_ssize_t end = at;
         while (end < size && end - at < LONGEST_WORD && is_letter(text[end])) {
-            key[end - at] = (char)(text[end] | 32);
+            letters[end - at] = (char)(text[end] | 32);
             end++;
         }
         if (end - at == LONGEST_WORD || is_more_than_a_word(text, size, at, end))
             break;
-        PyObject *items[3] = {PyUnicode_FromStringAndSize(key, end - at), PyLong_FromSsize_t(at), PyLong_FromSsize_t(end)};
-        int is_read = items[0] ? PySequence_Contains(read, items[0]) : -1;
-        failed = is_read < 0 || !items[1] || !items[2];
-        for (int k = 0; k < 3; k++) {
-            failed = failed || (!is_read && PyList_Append(lists[k], items[k]) < 0);
-            Py_XDECREF(items[k]);
-        }
+        PyObject *key = PyUnicode_FromStringAndSize(letters, end - at);
+        int is_read = key ? PySequence_Contains(read[0], key) : -1;
+        if (!is_read && !is_small(c))
+            is_read = PySequence_Contains(read[1], key);
+        failed = is_read < 0 || (!is_read && append_word(&found, key, at, end));
+        Py_XDECREF(key);
         if (is_read)
             break;
         at = end;
     }
+    failed = failed || append_places(&found);
     PyBuffer_Release(&buffer);
     return failed ? NULL : PyLong_FromSsize_t(at);
 }

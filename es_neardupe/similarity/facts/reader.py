@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from dataclasses import dataclass
 
 from es_neardupe.options import FactKind
@@ -14,8 +15,10 @@ class Tokens:
 
     keys: list[str]
     """Equal tokens have equal keys: a word in lower case, or the normalised value of a fact after its type."""
-    starts: list[int]
-    ends: list[int]
+    starts: array[int]
+    """The first character of each, of 64 bits."""
+    ends: array[int]
+    """The one after its last."""
     kinds: dict[int, FactKind]
     """The kind of each fact, by its number, in order."""
     values: dict[int, str]
@@ -38,7 +41,7 @@ class Reader(RawTokens):
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
-        self.tokens = Tokens([], [], [], {}, {})
+        self.tokens = Tokens([], array("q"), array("q"), {}, {})
 
     def _add(self, kind: FactKind | None, key: str, start: int, end: int) -> None:
         tokens = self.tokens

@@ -22,9 +22,8 @@ from es_neardupe.similarity.facts.spelled_numbers import (
 from es_neardupe.similarity.facts.symbols import read_symbol
 
 _NUMBERS_BY_PLACE = frozenset().union(words.ROMAN_NUMBERS, words.PARTS_OF_ONE, ("minus", "once"))
-_SPECIAL = frozenset().union(
-    words.MONTHS,
-    words.WEEKDAYS,
+_IN_ANY_CASE = frozenset().union(
+    words.MONTHS.keys() - words.OFTEN_OTHER_WORDS,
     words.SPELLED_NUMBERS,
     words.ORDINALS,
     words.CODES_BEFORE_AMOUNTS,
@@ -36,9 +35,12 @@ _SPECIAL = frozenset().union(
     words.DECADES,
     _NUMBERS_BY_PLACE,
 )
+_IF_CAPITALISED = frozenset().union(words.WEEKDAYS, words.OFTEN_OTHER_WORDS) - _IN_ANY_CASE
+_SPECIAL = _IN_ANY_CASE | _IF_CAPITALISED
 """Words that may be, or begin, a fact."""
 _CONTRACTED = frozenset(["cannot", *(f"{verb}n" for verb in words.AUXILIARIES)])
 """Words that are two, or the beginning of two: ``doesn`` is that of ``doesn't``."""
+_READ_IN_ANY_CASE = _IN_ANY_CASE | _CONTRACTED
 _READ = _SPECIAL | _CONTRACTED
 _MAX_BASIS_POINTS = 500
 """More ``bps`` are bits per second."""
@@ -93,7 +95,9 @@ class _Scanner(DateReader):
         while True:
             if batch.kernel:
                 number = len(tokens)
-                at = batch.kernel.words(codes, at, _READ, tokens.keys, tokens.starts, tokens.ends)
+                at = batch.kernel.words(
+                    codes, at, _READ_IN_ANY_CASE, _IF_CAPITALISED, tokens.keys, tokens.starts, tokens.ends
+                )
                 before = tokens.ends[-1] if len(tokens) > number else before
             match = self.first_from(at)
             if match is None:

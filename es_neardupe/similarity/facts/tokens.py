@@ -228,7 +228,7 @@ def fact_tokens(text: str | PlacedText) -> FactTokens:
         for k, kind in kinds.items():
             if kind is FactKind.CONTACT:
                 kinds[k] = FactKind.NUMBER if tokens.keys[k][0] == "p" else FactKind.CODE
-    spans = np.stack([np.array(side, np.int64) for side in (tokens.starts, tokens.ends)], axis=1)
+    spans = np.stack([np.frombuffer(side, np.int64) for side in (tokens.starts, tokens.ends)], axis=1)
     keys, title = _hashes(tokens.keys), _title_size(placed.prepared, tokens)
     return FactTokens(
         placed,

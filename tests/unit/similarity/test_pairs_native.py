@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from array import array
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -326,7 +327,8 @@ def test_changes_of_tokens(seed: int) -> None:
 # Ordinary words.
 
 WRITTEN = """
-    a the may second five hundred half million won can't doesn't cannot March Mon Sat No EUR USD iPhone PDFs
+    may May MAY sun Sun mar dec Mai
+    a the second five hundred half million won can't doesn't cannot March Mon Sat No EUR USD iPhone PDFs
     PDf ABcd km/h m/s http:// https://a.b/c www. www.a.org a@b.org a.b+c@d-e.fr a_b _x x.y km m w http A12
     A-12 v2 v1.2.3 B2B naïve Straße größer Äpfel Москва 東京 3億円 \uff15 10 1,000 2026-03-03 7:30 +1 (555 (c) -5
     \u22125 $ € ° % © 24x85 ½ “so” don\u2019t e\u0301 \u0130 \u017f \U0001f600 \ud800 \x00 \x1c \u2013 \u2014
@@ -364,14 +366,20 @@ def test_words_of_several_languages() -> None:
 
 def test_ordinary_words_of_long_texts() -> None:
     assert len(check_words("word.other-" * 5000)) == 10_000
-    assert check_words("a" * 63 + " " + "b" * 64 + " " + "c" * 65).ends == [63, 128, 194]
+    assert check_words("a" * 63 + " " + "b" * 64 + " " + "c" * 65).ends.tolist() == [63, 128, 194]
     assert check_words("word.other-" * 500 + "x@example.org").keys == ["u:" + "word.other-" * 500 + "x@example.org"]
 
 
 def test_ordinary_words_need_a_place_in_a_text() -> None:
     with pytest.raises(ValueError, match="place"):
-        kernel().words(b"", -1, frozenset(), [], [], [])
-    assert kernel().words(b"abc", 0, frozenset(), [], [], []) == 0
+        kernel().words(b"", -1, frozenset(), frozenset(), [], array("q"), array("q"))
+    assert kernel().words(b"abc", 0, frozenset(), frozenset(), [], array("q"), array("q")) == 0
+
+
+def test_ordinary_words_need_arrays_for_their_places() -> None:
+    text = "word".encode("utf-32-le")
+    with pytest.raises(AttributeError, match="frombytes"):
+        kernel().words(text, 0, frozenset(), frozenset(), [], [], [])
 
 
 def test_changes_of_texts_with_many_repetitions() -> None:
