@@ -253,14 +253,14 @@ def list_of(kind: Callable[[str], Number], name: str) -> Callable[[Any], list[Nu
     return parse
 
 
-_SHINGLE = re.compile(r"0*[1-9][0-9]{0,6}c?", re.ASCII)
+_SHINGLE = re.compile(r"0*[1-9][0-9]{0,6}[cs]?", re.ASCII)
 
 
 def parse_shingle(value: Any) -> int | str:
-    """A number of words, such as 5, or of characters, such as 5c."""
+    """A number of words (5), characters (5c) or shapes (7s)."""
     if not _SHINGLE.fullmatch(str(value)):
-        raise typer.BadParameter(f"{value!r} is not a number of words, such as 5, or of characters, such as 5c.")
-    return str(value) if str(value).endswith("c") else int(value)
+        raise typer.BadParameter(f"{value!r} is not a number of words (5), characters (5c) or shapes (7s).")
+    return str(value) if str(value).endswith(("c", "s")) else int(value)
 
 
 def parse_query(value: Any) -> Mapping[str, Any]:
@@ -557,8 +557,8 @@ Shingle = Annotated[
     typer.Option(
         "--shingle",
         parser=parse_shingle,
-        metavar="N|Nc",
-        help="Words in a shingle; 5c: 5 characters.",
+        metavar="N|Nc|Ns",
+        help="Words in a shingle; 5c: 5 characters; 7s: 7 shapes, which letters that scanners confuse share.",
         show_default="5",
     ),
 ]

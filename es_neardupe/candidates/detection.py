@@ -183,7 +183,7 @@ _LEAST = {name: least_words(PRESETS[name]["shingle"], Unit.WORD, PRESETS[name]["
 def _limit(settings: Settings) -> _Limit | None:
     """Which texts do not suit the keys; None if they are for exact copies, or for the lengths of the texts."""
     if settings.measure in BY_LENGTHS:
-        small = settings.unit is Unit.CHARACTER or settings.shingle <= PRESETS["short"]["shingle"]
+        small = settings.unit is not Unit.WORD or settings.shingle <= PRESETS["short"]["shingle"]
         return _Limit("long", SHORT) if small else None
     if settings.threshold == 1:
         return None
@@ -255,7 +255,7 @@ def _floor(number: float) -> int:
 
 def default_lengths(settings: Settings) -> list[TextLength]:
     """Assumed lengths of the texts of an empty index: 3 to 20 words, each as frequent, of 5 letters."""
-    shingle, characters = settings.shingle, settings.unit is Unit.CHARACTER
+    shingle, characters = settings.shingle, settings.unit is not Unit.WORD
     return [TextLength(words, max((5 * words if characters else words) - shingle + 1, 1)) for words in range(3, 21)]
 
 

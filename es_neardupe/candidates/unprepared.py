@@ -105,7 +105,7 @@ def unprepared_texts(texts: Iterable[Text], scheme: Scheme) -> UnpreparedTexts |
     if misread := _misread_texts(others):
         kinds["scans"] += misread
     ((kind, found),) = kinds.most_common(1) or [("", 0)]
-    if found < _MINIMUM * documents or not found or (kind == "scans" and scheme.unit is Unit.CHARACTER):
+    if found < _MINIMUM * documents or not found or (kind == "scans" and scheme.unit is not Unit.WORD):
         return None
     clean = Clean.HTML_MAIN if 2 * whole_pages > found else Clean.HTML
     options = {

@@ -25,8 +25,8 @@ SizeOfShingles = Annotated[
     typer.Option(
         "--shingle",
         parser=options.parse_shingle,
-        metavar="N|Nc",
-        help="Words in a shingle; 5c: 5 characters.",
+        metavar="N|Nc|Ns",
+        help="Words in a shingle; 5c: 5 characters; 7s: 7 shapes.",
         show_default="that of the index; 5 for files",
     ),
 ]

@@ -41,7 +41,7 @@ class Settings:
     threshold: float = 0.8
     detection: float = 0.99
     shingle: int = 5
-    """Words, or with ``unit`` characters, in a shingle."""
+    """Words, or with ``unit`` characters or shapes, in a shingle."""
     permutations: int = 128
     bands: int | None = None
     rows: int | None = None
@@ -112,7 +112,8 @@ class Settings:
         **options: Any,
     ) -> Settings:
         """Settings from options: None is replaced by the value of the preset, or else the default. ``shingle`` may be
-        ``5c``, for 5 characters. ``measure``: that of the threshold, if the caller chooses the bands for it.
+        ``5c``, for 5 characters, or ``7s``, for 7 shapes. ``measure``: that of the threshold, if the caller chooses the
+        bands for it.
 
         Raises `SettingsError` for an unknown preset, and for options that contradict it.
         """

@@ -450,35 +450,43 @@ typedef struct {
     uint8_t *slots, *keys;
 } Signed;
 
-/* The bytes of two words that belong to a token of so many, and the hashes of characters of one byte. */
-static uint64_t PARTS[17][2], ASCII[128];
+#define POINTS 0x180 /* code points of which tables are made: those of one byte, and the first of two */
+
+/* The bytes of two words that belong to a token of so many, and the hashes of the first characters. */
+static uint64_t PARTS[17][2], CHARACTERS[POINTS];
 
 static void make_constants(void)
 {
     for (int size = 0; size <= 16; size++)
         for (int byte = 0; byte < size; byte++)
             PARTS[size][byte / 8] |= UINT64_C(0xFF) << (8 * (byte % 8));
-    for (uint64_t byte = 0; byte < 128; byte++)
-        ASCII[byte] = mix64(byte + GOLDEN);
+    for (uint32_t point = 0; point < POINTS; point++) {
+        uint8_t bytes[8] = {0};
+        uint64_t word, size = (uint64_t)(write_utf8(bytes, point) - bytes);
+        memcpy(&word, bytes, 8);
+        CHARACTERS[point] = mix64(word + GOLDEN * size);
+    }
 }
 
-/* Hash the characters of some content, but not its blanks. Returns their number. */
-static Py_ssize_t hash_characters(const uint8_t *at, const uint8_t *end, uint64_t *hash)
+/* Hash the characters of some content, but not its blanks, given the hashes of the first code points. Returns their
+ * number. */
+static Py_ssize_t hash_characters(const uint8_t *at, const uint8_t *end, const uint64_t *first, uint64_t *hash)
 {
     uint64_t *next = hash;
     while (at < end) {
         uint64_t word = word_at(at, end);
         if (!(word & ONES << 7) && end - at >= 8) {
             for (int k = 0; k < 8; k++) {
-                *next = ASCII[at[k]];
+                *next = first[at[k]];
                 next += at[k] != BLANK;
             }
             at += 8;
             continue;
         }
         int size = *at < 0x80 ? 1 : *at < 0xE0 ? 2 : *at < 0xF0 ? 3 : 4;
+        uint64_t point = size == 1 ? *at : (word & 0x1F) << 6 | (word >> 8 & 0x3F);
         word &= (UINT64_C(1) << (8 * size)) - 1;
-        *next = mix64(word + GOLDEN * (uint64_t)size);
+        *next = size < 3 && point < POINTS ? first[point] : mix64(word + GOLDEN * (uint64_t)size);
         next += word != BLANK;
         at += size;
     }
@@ -603,7 +611,7 @@ static Py_ssize_t count_distinct(Work *work, uint64_t *value, Py_ssize_t size, i
 
 typedef struct {
     Py_ssize_t shingle, permutations, bands, rows, sample_mod;
-    int characters; /* whether shingles consist of characters */
+    const uint64_t *characters; /* hashes of the first code points; NULL: shingles consist of tokens */
     const uint32_t *shift, *multiplier; /* multipliers: a whole number of groups */
 } Recipe;
 
@@ -761,7 +769,7 @@ static int sign_text(const Table *table, const Short *brief, const Recipe *recip
     uint8_t *content = contents->bytes + contents->length, *end;
     if (recipe->characters) {
         end = write_tokens(work, tokens, content);
-        one->units = hash_characters(content, end, work->unit);
+        one->units = hash_characters(content, end, recipe->characters, work->unit);
     } else {
         end = hash_edges(work, tokens, work->unit, content);
         one->units = tokens;
@@ -1096,19 +1104,20 @@ done:
 
 PyDoc_STRVAR(signed_texts_doc,
              "signed_texts(texts: list of str, composed: bool, arrays of the table, arrays of the short table, (shingle, "
-             "permutations, bands, rows, sample_mod, characters), uint32 shifts[8], uint32 multipliers, class, fields, id, "
-             "states, digest, empty) -> (list, list of int): for each text its record, ``empty`` without tokens; and the "
-             "numbers of those in whose place is, as a str, the text that must be composed first.");
+             "permutations, bands, rows, sample_mod), uint16 characters, uint32 shifts[8], uint32 multipliers, class, "
+             "fields, id, states, digest, empty) -> (list, list of int): for each text its record, ``empty`` without tokens; "
+             "and the numbers of those in whose place is, as a str, the text that must be composed first. Characters: the "
+             "code points that stand for the first ones in shingles; none for shingles of tokens.");
 
 static PyObject *signed_texts(PyObject *self, PyObject *args)
 {
     PyObject *list, *class, *names, *id, *states, *digest, *empty;
-    Py_buffer array[ARRAYS], shifts, multipliers;
-    Recipe recipe;
+    Py_buffer array[ARRAYS], characters, shifts, multipliers;
+    Recipe recipe = {0};
     int composed;
-    if (!PyArg_ParseTuple(args, "O!p(y*y*y*y*)(y*y*y*)(nnnnnp)y*y*O!O!OO!OO", &PyList_Type, &list, &composed,
+    if (!PyArg_ParseTuple(args, "O!p(y*y*y*y*)(y*y*y*)(nnnnn)y*y*y*O!O!OO!OO", &PyList_Type, &list, &composed,
                           &array[0], &array[1], &array[2], &array[3], &array[4], &array[5], &array[6], &recipe.shingle, &recipe.permutations,
-                          &recipe.bands, &recipe.rows, &recipe.sample_mod, &recipe.characters, &shifts, &multipliers,
+                          &recipe.bands, &recipe.rows, &recipe.sample_mod, &characters, &shifts, &multipliers,
                           &PyType_Type, &class, &PyTuple_Type, &names, &id, &PyTuple_Type, &states, &digest, &empty))
         return NULL;
     PyObject *found = NULL, *later = NULL, *none = NULL;
@@ -1124,7 +1133,15 @@ static PyObject *signed_texts(PyObject *self, PyObject *args)
     Short brief;
     recipe.shift = shifts.buf;
     recipe.multiplier = multipliers.buf;
-    int fits = shifts.len == 4 * SHIFTS && multipliers.len % (4 * GROUP) == 0 && recipe.shingle > 0 &&
+    uint64_t hash[POINTS];
+    const uint16_t *point = characters.buf;
+    int fits = characters.len == 0 || characters.len == 2 * POINTS;
+    for (int k = 0; fits && k < characters.len / 2; k++) {
+        fits = point[k] < POINTS;
+        hash[k] = fits ? CHARACTERS[point[k]] : 0;
+        recipe.characters = hash;
+    }
+    fits = fits && shifts.len == 4 * SHIFTS && multipliers.len % (4 * GROUP) == 0 && recipe.shingle > 0 &&
                recipe.shingle <= INT32_MAX && recipe.sample_mod >= 0 && recipe.permutations > 0 &&
                recipe.permutations <= multipliers.len / 2 && recipe.bands > 0 && recipe.bands <= 128 && recipe.rows > 0 &&
                recipe.rows <= recipe.permutations / recipe.bands && PyTuple_Size(names) == 9 && PyTuple_Size(states) == 2;
@@ -1203,6 +1220,7 @@ done:
     free(samples.bytes);
     free_work(&work);
     release(array);
+    PyBuffer_Release(&characters);
     PyBuffer_Release(&shifts);
     PyBuffer_Release(&multipliers);
     if (!found) {

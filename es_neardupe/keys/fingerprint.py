@@ -16,6 +16,7 @@ from es_neardupe.keys.bands import band_keys, sample_keys
 from es_neardupe.keys.minhash import Signatures, constants, sign
 from es_neardupe.keys.prepare.preparation import Text, length
 from es_neardupe.keys.scheme import Scheme
+from es_neardupe.keys.shapes import code_points
 from es_neardupe.keys.shingles import Shingles, feature_counts, shingles
 from es_neardupe.keys.short_table import short_table
 from es_neardupe.keys.text import chunks, for_kernel, normalize
@@ -94,9 +95,10 @@ def recipe(scheme: Scheme) -> tuple[object, ...]:
     padded = np.append(multipliers, np.ones(-half % _GROUP, np.uint32))
     numbers = scheme.shingle, scheme.permutations, scheme.bands, scheme.rows, scheme.sample_mod
     states, empty = (State.SIGNED, State.SHORT), without_keys(scheme, State.EMPTY)
-    characters = scheme.unit is Unit.CHARACTER
+    characters = b"" if scheme.unit is Unit.WORD else code_points(scheme.unit is Unit.SHAPE)
     return (
-        (*numbers, characters),
+        numbers,
+        characters,
         shifts,
         padded,
         Fingerprint,

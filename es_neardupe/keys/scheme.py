@@ -35,6 +35,9 @@ it has. The features are the set of these numbers. A text without tokens has no 
 If ``unit`` is ``character``, the code points of all tokens, one after the other, take the place of the tokens: T is the
 token hash of one code point, whose 1 to 4 UTF-8 bytes are one word. Nothing else differs.
 
+If it is ``shape``, likewise, but of the code points below U+0180, one that has a canonical decomposition counts as the
+letter that this begins with; then each of ``ao0ø ce fijlt1ł nu bh68 s5 gq9 vy z2 dđ`` counts as the first of its group.
+
 **Signature.** With ``permutations`` = m, and n = m / 2, rounded up::
 
     c(k) = stream(1 + k) >> 32             for k = 0 .. 7                      (32 bits)
@@ -80,7 +83,7 @@ MAX_ROWS = 32
 """Maximum number of rows that `choose_bands` chooses: 256 bits per band, of which a key holds a hash of 42 bits. More
 rows would only make near-certain pairs (similarity above 0.99) easier to miss."""
 MAX_SHINGLE = 1_000_000
-"""Maximum number of words or characters. A text of fewer than ``shingle`` gives one shingle."""
+"""Maximum number of words, characters or shapes. A text of fewer than ``shingle`` gives one shingle."""
 _MAX_CHOICES = 128
 """Maximum number of ways to choose ``agree`` out of ``bands`` bands; each is joined like a band key."""
 MAX_SAMPLE_MOD = 2**16
@@ -96,7 +99,7 @@ class Scheme:
 
     version: int = 1
     shingle: int = 5
-    """Words or characters in a shingle."""
+    """Words, characters or shapes in a shingle."""
     permutations: int = 128
     """Slots of a signature, one byte each."""
     bands: int
@@ -116,7 +119,7 @@ class Scheme:
         try:
             object.__setattr__(self, "unit", Unit(self.unit))
         except ValueError:
-            raise SettingsError(f"unit must be word or character, not {self.unit!r}") from None
+            raise SettingsError(f"unit must be word, character or shape, not {self.unit!r}") from None
         for field in fields(self):
             if field.name not in ("unit", "preparation") and type(value := getattr(self, field.name)) is not int:
                 raise SettingsError(f"{field.name} must be a whole number, not {value!r}")

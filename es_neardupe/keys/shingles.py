@@ -15,6 +15,7 @@ import numpy as np
 from es_neardupe.keys import hashing
 from es_neardupe.keys.arrays import U64, Flags, Ints
 from es_neardupe.keys.hashing import GOLDEN, MULTIPLIER, mix64
+from es_neardupe.keys.shapes import shaped
 from es_neardupe.keys.text import chunks, normalize
 from es_neardupe.keys.unit import Unit
 
@@ -115,7 +116,9 @@ def shingles(contents: Sequence[bytes], size: int, unit: Unit = Unit.WORD) -> Sh
 
 
 def _unit_runs(contents: Sequence[bytes], unit: Unit) -> tuple[U64, Ints]:
-    return token_runs(contents) if unit is Unit.WORD else character_runs(contents)
+    if unit is Unit.WORD:
+        return token_runs(contents)
+    return character_runs(contents if unit is Unit.CHARACTER else [*map(shaped, contents)])
 
 
 def _shingle_runs(hashes: U64, bounds: Ints, size: int) -> tuple[U64, Ints]:

@@ -71,10 +71,10 @@ def spans(text: str, unit: Unit = Unit.WORD) -> Ints:
     """Places of the tokens of a text: int64[n, 2], first character and the one after the last.
 
     Removed characters belong to the token before them. Tokens that one character expands to, such as the two of ``½``,
-    have the same place. With the unit `CHARACTER`, the place of the token of each of its characters: a shingle of
+    have the same place. With another unit than words, the place of the token of each of its characters: a shingle of
     characters is shown with whole words.
     """
-    if unit is Unit.CHARACTER:
+    if unit is not Unit.WORD:
         return np.repeat(spans(text), [len(token) for token in tokenize(text)], axis=0)
     if text.isascii():
         word = np.frombuffer(text.encode().translate(_ASCII), np.uint8) != _BLANK

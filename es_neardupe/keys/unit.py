@@ -14,6 +14,13 @@ class Unit(str, Enum):
 
     WORD = "word"
     CHARACTER = "character"
+    SHAPE = "shape"
+    """Characters of which those that a scanner confuses are one."""
+
+    @property
+    def letter(self) -> str:
+        """What follows the number of a shingle on the command line."""
+        return _LETTERS[self]
 
     def passage(self, shingle: int) -> int:
         """The minimum number of words in a common passage, if shingles have so many of these: passages are counted in
@@ -21,17 +28,20 @@ class Unit(str, Enum):
         return shingle if self is Unit.WORD else 1
 
 
-_SHINGLE = re.compile(r"([0-9]{1,7})(c?)", re.ASCII)
+_LETTERS = {Unit.WORD: "", Unit.CHARACTER: "c", Unit.SHAPE: "s"}
+_UNITS = {letter: unit for unit, letter in _LETTERS.items()}
+_SHINGLE = re.compile(r"([0-9]{1,7})([cs]?)", re.ASCII)
 
 
 def shingle_of(size: int | str) -> tuple[int, Unit]:
-    """Size and unit of a shingle: ``5`` or ``"5"`` are words, ``"5c"`` characters. Raises `SettingsError`."""
+    """Size and unit of a shingle: ``5`` or ``"5"`` are words, ``"5c"`` characters, ``"7s"`` shapes. Raises
+    `SettingsError`."""
     match = _SHINGLE.fullmatch(str(size))
     if match is None or isinstance(size, bool):
-        raise SettingsError(f"A shingle is a number of words, such as 5, or of characters, such as 5c, not {size!r}.")
-    return int(match[1]), Unit.CHARACTER if match[2] else Unit.WORD
+        raise SettingsError(f"A shingle is a number of words (5), characters (5c) or shapes (7s), not {size!r}.")
+    return int(match[1]), _UNITS[match[2]]
 
 
 def shingle_text(size: int, unit: Unit) -> str:
-    """The size with its unit: ``5 words``, ``1 word``, ``5 characters``."""
+    """The size with its unit: ``5 words``, ``1 word``, ``5 characters``, ``7 shapes``."""
     return counted(size, unit.value)

@@ -131,7 +131,7 @@ class CompareReport:
     a: Side
     b: Side
     shingle: int
-    """Words or characters in a shingle."""
+    """Words, characters or shapes in a shingle."""
     unit: Unit
     """What shingles consist of."""
     passage: int

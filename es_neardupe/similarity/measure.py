@@ -97,7 +97,7 @@ class Measure:
     matching: Matching = Matching.LITERAL
     """How common passages are found; for jaccard and the containments."""
     shingle: int = 5
-    """w: words in a shingle; with `unit`, characters."""
+    """w: words in a shingle; with `unit`, characters or shapes."""
     ngram: int = 1
     """n of `bag`."""
     weights: Weights | None = None
@@ -297,8 +297,8 @@ def default_sample(name: MeasureName) -> int:
 
 
 def measure_size(measure: Measure) -> tuple[int, Unit] | None:
-    """Words or characters in a shingle, words in an n-gram or in the shortest common passage; None for a measure
-    without these."""
+    """Words, characters or shapes in a shingle, words in an n-gram or in the shortest common passage; None for a
+    measure without these."""
     if measure.name is MeasureName.EDIT:
         return None
     if measure.name is MeasureName.BAG:
@@ -309,7 +309,7 @@ def measure_size(measure: Measure) -> tuple[int, Unit] | None:
 def measure_name(measure: Measure) -> str:
     """The name with its `measure_size`, such as ``bag 2`` or ``resemblance 5c``."""
     size = measure_size(measure)
-    return measure.name.value if size is None else f"{measure.name.value} {size[0]}{'c' * (size[1] is not Unit.WORD)}"
+    return measure.name.value if size is None else f"{measure.name.value} {size[0]}{size[1].letter}"
 
 
 def weights_of(prepared: Sequence[Prepared]) -> Weights:

@@ -28,6 +28,7 @@ SETTINGS = {
     "words": Settings(("text", "title"), group_field="story"),
     "many bands": Settings(("text",), shingle=1, permutations=201, bands=100, rows=2, prefix="mine"),
     "characters": Settings(("text",), shingle=5, unit=Unit.CHARACTER),
+    "shapes": Settings(("text",), shingle=7, permutations=240, bands=80, rows=3, unit=Unit.SHAPE),
     "samples": Settings(("text",), shingle=2, sample_mod=3),
     "long shingles": Settings(("text",), shingle=40, permutations=256, sample_mod=1),
 }

@@ -136,13 +136,42 @@ def oracle_samples(found: set[int], scheme: Scheme) -> tuple[str, ...] | None:
     return tuple("".join(BASE64[x >> shift & 63] for shift in range(42, -1, -6)) for x in chosen)
 
 
+SHAPES = {
+    "a": "0ao\u00e0\u00e1\u00e2\u00e3\u00e4\u00e5"
+    "\u00f2\u00f3\u00f4\u00f5\u00f6\u00f8\u0101\u0103\u0105\u014d\u014f\u0151",
+    "b": "68bh\u0125",
+    "c": "ce\u00e7\u00e8\u00e9\u00ea\u00eb\u0107\u0109\u010b\u010d\u0113\u0115\u0117\u0119\u011b",
+    "d": "d\u010f\u0111",
+    "f": "1fijlt\u00ec\u00ed\u00ee\u00ef\u0129\u012b\u012d\u012f\u0135\u013a\u013c\u013e\u0142\u0163\u0165",
+    "g": "9gq\u011d\u011f\u0121\u0123",
+    "k": "k\u0137",
+    "n": "nu\u00f1\u00f9\u00fa\u00fb\u00fc\u0144\u0146\u0148\u0169\u016b\u016d\u016f\u0171\u0173",
+    "r": "r\u0155\u0157\u0159",
+    "s": "5s\u015b\u015d\u015f\u0161",
+    "v": "vy\u00fd\u00ff\u0177",
+    "w": "w\u0175",
+    "z": "2z\u017a\u017c\u017e",
+}
+"""Shape -> the characters that have it; all others are their own."""
+
+
+def oracle_units(tokens: list[str], scheme: Scheme) -> list[str]:
+    """What the shingles of a text consist of."""
+    if scheme.unit == "word":
+        return tokens
+    found = list("".join(tokens))
+    if scheme.unit == "character":
+        return found
+    return [next((shape for shape, alike in SHAPES.items() if one in alike), one) for one in found]
+
+
 def oracle(text: str, scheme: Scheme, max_chars: int = 10_000_000) -> Fingerprint:
     if len(text) > max_chars:
         return Fingerprint(scheme.id, State.TOO_LARGE, "", (), b"", 0, 0, samples=oracle_samples(set(), scheme))
     tokens = oracle_tokens(text)
     if not tokens:
         return Fingerprint(scheme.id, State.EMPTY, "", (), b"", 0, 0, samples=oracle_samples(set(), scheme))
-    units = list("".join(tokens)) if scheme.unit == "character" else tokens
+    units = oracle_units(tokens, scheme)
     found = oracle_features(units, scheme.shingle)
     signature = oracle_signature(found, scheme)
     return Fingerprint(

@@ -14,6 +14,7 @@ from scheme_oracle import (
     oracle_slot,
     oracle_token_hash,
     oracle_tokens,
+    oracle_units,
 )
 
 from es_neardupe.commands.shingles.steps import ShinglesReport
@@ -28,7 +29,7 @@ def check_steps(report: ShinglesReport, text: str, scheme: Scheme) -> None:
     assert (report.numeric, report.features) == (made.numeric, made.features)
     assert [one.text for one in report.tokens] == tokens
     assert [int(one.hash, 16) for one in report.tokens] == list(map(oracle_token_hash, tokens))
-    units, space = (tokens, " ") if scheme.unit is Unit.WORD else (list("".join(tokens)), "")
+    units, space = oracle_units(tokens, scheme), " " if scheme.unit is Unit.WORD else ""
     for number, one in enumerate(report.shingles):
         assert one.units == (number, min(number + scheme.shingle, len(units)))
         (feature,) = oracle_features(units[slice(*one.units)], scheme.shingle)

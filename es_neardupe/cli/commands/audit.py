@@ -169,6 +169,6 @@ def _other_options(advice: BandsAdvice) -> str:
     """Options for the settings of the index that differ from the defaults."""
     from es_neardupe.index.settings import Settings
 
-    size = f"{advice.shingle}{'c' * (advice.unit.value == 'character')}"
+    size = f"{advice.shingle}{advice.unit.letter}"
     shingle = f" --shingle {size}" if size != str(Settings.shingle) else ""
     return shingle + (f" --permutations {advice.permutations}" if advice.permutations != Settings.permutations else "")

@@ -84,7 +84,7 @@ def _show(report: ShinglesReport, top: int) -> None:
     from es_neardupe.keys.unit import Unit, shingle_text
 
     settings, words = report.settings, report.unit is Unit.WORD
-    text = "its words" if words else "its characters"
+    text = f"its {report.unit.value}s"
     size = shingle_text(int(settings["shingle"]), report.unit)
     show(
         f"Scheme {report.scheme}: shingles of {size}, {counted(int(settings['permutations']), 'slot')}, "
@@ -109,7 +109,7 @@ def _show(report: ShinglesReport, top: int) -> None:
     _table("Tokens and shingles" if words else "Tokens", columns, rows, len(report.tokens), top)
     if not words:
         rows = ((number, *_of_shingle(report, number)) for number in range(len(report.shingles)))
-        _table("Shingles", ["number", "characters", "hash of the shingle"], rows, len(report.shingles), top)
+        _table("Shingles", ["number", f"{report.unit.value}s", "hash of the shingle"], rows, len(report.shingles), top)
     rows = (
         (number, slot.minimum, slot.byte, slot.shingle, _words(report, slot.shingle))
         for number, slot in enumerate(report.slots)

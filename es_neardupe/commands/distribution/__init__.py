@@ -46,7 +46,7 @@ ShinglesToPlot = Annotated[
         "--shingle",
         metavar="N,...",
         parser=_parse_shingles,
-        help="Words in a shingle, such as 1,2,3; 5c: characters.",
+        help="Words in a shingle, such as 1,2,3; 5c: characters; 7s: shapes.",
         show_default="that of the index",
     ),
 ]

@@ -218,8 +218,8 @@ class Distribution:
     matching: str | None
     """For measures of common passages; None for others."""
     shingle: int | None
-    """Words or characters (``unit``) per shingle, words per n-gram or in the shortest common passage; None for a
-    measure without these."""
+    """Words, characters or shapes (``unit``) per shingle, words per n-gram or in the shortest common passage; None for
+    a measure without these."""
     unit: Unit | None
     whitespace: bool
     """For bag: whether words are separated by white space only."""

@@ -262,7 +262,7 @@ class Run(GroupRun):
     def group_facts(self, result: GroupingResult) -> GroupFacts | None:
         """Groups in which facts differ; None if facts decide, or if the keys are those of texts with wrong characters,
         in which facts differ by mistake."""
-        if self.criterion.facts or self.index.settings.unit is Unit.CHARACTER:
+        if self.criterion.facts or self.index.settings.unit is not Unit.WORD:
             return None
         verified = result.linked.verified
         grouped = verified.classes.counted(result.groupings.group_of >= 0) > 0

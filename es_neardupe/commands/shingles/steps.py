@@ -17,6 +17,7 @@ from es_neardupe.keys.fingerprint import fingerprints
 from es_neardupe.keys.minhash import slot_minima
 from es_neardupe.keys.prepare.preparation import Text, length
 from es_neardupe.keys.scheme import Scheme
+from es_neardupe.keys.shapes import shaped
 from es_neardupe.keys.shingles import features, token_hashes, window_hashes
 from es_neardupe.keys.text import Range, tokenize
 from es_neardupe.keys.unit import Unit
@@ -38,8 +39,8 @@ class Token(NamedTuple):
 
 
 class Shingle(NamedTuple):
-    """Consecutive tokens, or characters of the tokens without the blanks between them. Shingle number i begins with
-    token, or character, number i."""
+    """Consecutive tokens, or characters of the tokens without the blanks between them, or their shapes. Shingle number
+    i begins with token, or character, number i."""
 
     units: Range
     """The first token or character, and the one after the last."""
@@ -132,12 +133,14 @@ class ShinglesReport:
 
     @cached_property
     def _normalized(self) -> str:
-        return "".join(token.text for token in self.tokens)
+        """What shingles of characters or shapes are parts of."""
+        joined = "".join(token.text for token in self.tokens)
+        return shaped(joined.encode()).decode() if self.unit is Unit.SHAPE else joined
 
     def words(self, shingle: int) -> str:
         """The text of the shingle with this number, normalised."""
         units = slice(*self.shingles[shingle].units)
-        if self.unit is Unit.CHARACTER:
+        if self.unit is not Unit.WORD:
             return self._normalized[units]
         return " ".join(token.text for token in self.tokens[units])
 

@@ -19,6 +19,7 @@ import numpy as np
 from es_neardupe.errors import SettingsError
 from es_neardupe.keys.hashing import stream
 from es_neardupe.keys.scheme import Scheme
+from es_neardupe.keys.shapes import SHAPES
 from es_neardupe.keys.unicode import DIGIT, DOTTED, EXPANDS, MARK, SECOND, SINGLE, TARGET, WORD, table
 from es_neardupe.keys.unit import Unit
 
@@ -74,6 +75,13 @@ def fingerprint_script(
         "t = new long[bytes + 1]; units = 0;\n"
         "for (int i = 0; i < bytes; i += 65536) units = characters(w, i, Integer.min(bytes, i + 65536), t, units);"
     )
+    shaped = (
+        "if (size < 3) {\n"
+        "      int p = size == 1 ? b : ((b & 31) << 6) | ((int) (c >>> 8) & 63);\n"
+        f"      int s = p < {len(SHAPES)} ? (int) '{SHAPES}'.charAt(p) : 32;\n"
+        "      if (s != 32) { c = s; size = 1; }\n"
+        "    }"
+    )
     programs = ("fingerprint.painless", "ingest.painless" if update is None else "update.painless")
     program = "".join(files(__package__).joinpath(one).read_text("utf-8") for one in programs)
     source = Template(program).substitute(
@@ -85,7 +93,8 @@ def fingerprint_script(
         SLOTS=scheme.permutations,
         BANDS=scheme.bands,
         ROWS=scheme.rows,
-        CHARACTERS=characters if scheme.unit is Unit.CHARACTER else "",
+        CHARACTERS="" if scheme.unit is Unit.WORD else characters,
+        SHAPED=shaped if scheme.unit is Unit.SHAPE else "",
         SAMPLED=sampled if scheme.sample_mod else "",
         SAMPLES_STORED="made['samples'] = new ArrayList();" if scheme.sample_mod else "",
         SAMPLES=(

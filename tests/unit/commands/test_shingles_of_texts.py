@@ -21,6 +21,7 @@ SCHEMES = [
     Scheme(shingle=1, permutations=9, bands=3, rows=3, sample_mod=1),
     Scheme(shingle=3, permutations=20, bands=4, rows=5, seed=7, sample_mod=2),
     Scheme(shingle=4, permutations=20, bands=4, rows=5, sample_mod=2, unit=Unit.CHARACTER),
+    Scheme(shingle=3, permutations=20, bands=4, rows=5, unit=Unit.SHAPE),
 ]
 TEXTS = st.lists(st.sampled_from(["a", "b", "Straße", "½", "東京", "—", "longer_than_eight_bytes"]), max_size=12).map(
     " ".join

@@ -21,6 +21,7 @@ from es_neardupe.keys.unit import Unit
     [
         Scheme(bands=16, rows=6),
         Scheme(bands=128, rows=2, permutations=256, sample_mod=3, unit=Unit.CHARACTER),
+        Scheme(bands=64, rows=3, permutations=192, shingle=7, unit=Unit.SHAPE),
         Scheme(bands=3, rows=3, permutations=9, shingle=1_000_000, seed=2**64 - 1),
     ],
 )

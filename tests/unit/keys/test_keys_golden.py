@@ -18,6 +18,7 @@ pytestmark = pytest.mark.usefixtures("inner_loops")
 
 GOLDEN = json.loads((FOLDER / "scheme_v1.json").read_text("ascii"))
 CHARACTERS = json.loads((FOLDER / "characters_v1.json").read_text("ascii"))
+SHAPES = json.loads((FOLDER / "shapes_v1.json").read_text("ascii"))
 SAMPLES = json.loads((FOLDER / "samples_v1.json").read_text("ascii"))
 
 
@@ -64,17 +65,19 @@ def test_sampled_keys(name: str) -> None:
         ]
 
 
-@pytest.mark.parametrize("name", CHARACTERS["schemes"])
-def test_character_shingles(name: str) -> None:
-    """The same texts in schemes of character shingles. Content hash and tokens are those of word shingles."""
-    expected = CHARACTERS["schemes"][name]
+@pytest.mark.parametrize(
+    ("vectors", "name"), [(vectors, name) for vectors in (CHARACTERS, SHAPES) for name in vectors["schemes"]]
+)
+def test_shingles_of_characters_or_shapes(vectors: dict[str, Any], name: str) -> None:
+    """The same texts in schemes of such shingles. Content hash and tokens are those of word shingles."""
+    expected = vectors["schemes"][name]
     scheme = Scheme.from_dict(expected["settings"])
     assert scheme.id == expected["id"]
-    cases = [case for case in GOLDEN["cases"] if case["name"] in CHARACTERS["fingerprints"]]
+    cases = [case for case in GOLDEN["cases"] if case["name"] in vectors["fingerprints"]]
     made = fingerprints([golden_text(case) for case in cases], scheme)
     for case, one in zip(cases, made, strict=True):
         assert (one.content, one.tokens) == tuple(case["fingerprints"]["default"][key] for key in ("content", "tokens"))
-        assert CHARACTERS["fingerprints"][case["name"]][name] == {
+        assert vectors["fingerprints"][case["name"]][name] == {
             "state": one.state.value,
             "features": one.features,
             "bands": "".join(one.bands),

@@ -165,7 +165,11 @@ def arguments(**changed: Any) -> list[Any]:
     """Those of ``signed_texts`` for the default scheme, with some changed."""
     tables, (numbers, *others) = {**table()._asdict(), **dict(zip("ABC", short_table(), strict=True))}, recipe(DEFAULT)
     named = dict(
-        zip(("shifts", "multipliers", "class", "fields", "id", "states", "digest", "empty"), others, strict=True)
+        zip(
+            ("characters", "shifts", "multipliers", "class", "fields", "id", "states", "digest", "empty"),
+            others,
+            strict=True,
+        )
     )
     given = {"texts": ["a text"], "composed": False, **tables, "numbers": numbers, **named} | changed
     arrays = [given.pop(name) for name in tables]
@@ -198,16 +202,18 @@ def test_signing_any_arrays() -> None:
         pytest.param({"A": np.zeros(9, np.uint16)}, id="blocks"),
         pytest.param({"A": np.full(0x1100, 0xFFFF, np.uint16)}, id="blocks beyond the short table"),
         pytest.param({"C": np.zeros(9, np.uint8)}, id="flags"),
+        pytest.param({"characters": np.zeros(0x17F, np.uint16)}, id="characters"),
+        pytest.param({"characters": np.full(0x180, 0x180, np.uint16)}, id="characters beyond the first"),
         pytest.param({"shifts": np.zeros(7, np.uint32)}, id="shifts"),
         pytest.param({"multipliers": np.ones(65, np.uint32)}, id="part of a group"),
         pytest.param({"multipliers": np.ones(0, np.uint32)}, id="too few multipliers"),
-        pytest.param({"numbers": (0, 128, 16, 8, 0, False)}, id="shingles of nothing"),
-        pytest.param({"numbers": (5, 0, 16, 8, 0, False)}, id="no slots"),
-        pytest.param({"numbers": (5, 128, 0, 8, 0, False)}, id="no bands"),
-        pytest.param({"numbers": (5, 256, 129, 1, 0, False)}, id="too many bands"),
-        pytest.param({"numbers": (5, 128, 16, 9, 0, False)}, id="more rows than slots"),
-        pytest.param({"numbers": (2**62, 128, 16, 8, 0, False)}, id="endless shingles"),
-        pytest.param({"numbers": (5, 128, 16, 8, -1, False)}, id="a negative remainder"),
+        pytest.param({"numbers": (0, 128, 16, 8, 0)}, id="shingles of nothing"),
+        pytest.param({"numbers": (5, 0, 16, 8, 0)}, id="no slots"),
+        pytest.param({"numbers": (5, 128, 0, 8, 0)}, id="no bands"),
+        pytest.param({"numbers": (5, 256, 129, 1, 0)}, id="too many bands"),
+        pytest.param({"numbers": (5, 128, 16, 9, 0)}, id="more rows than slots"),
+        pytest.param({"numbers": (2**62, 128, 16, 8, 0)}, id="endless shingles"),
+        pytest.param({"numbers": (5, 128, 16, 8, -1)}, id="a negative remainder"),
         pytest.param({"fields": ("scheme",)}, id="fields"),
         pytest.param({"states": ()}, id="states"),
     ],

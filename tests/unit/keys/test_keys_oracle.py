@@ -44,6 +44,8 @@ SCHEMES = st.sampled_from(
         Scheme(bands=16, rows=6, shingle=5, unit=Unit.CHARACTER),
         Scheme(bands=60, rows=2, shingle=1, unit=Unit.CHARACTER),
         Scheme(bands=16, rows=6, shingle=30, sample_mod=2, unit=Unit.CHARACTER),
+        Scheme(bands=60, rows=2, shingle=1, unit=Unit.SHAPE),
+        Scheme(bands=64, rows=3, permutations=192, shingle=7, sample_mod=2, unit=Unit.SHAPE),
     ]
 )
 

@@ -85,8 +85,8 @@ def test_detection_is_the_curve() -> None:
         ({"sample_mod": 2**16 + 1}, "sample_mod must be 0 to 65536"),
         ({"bands": True}, "bands must be a whole number, not True"),
         ({"shingle": "5"}, "shingle must be a whole number, not '5'"),
-        ({"unit": "syllable"}, "unit must be word or character, not 'syllable'"),
-        ({"unit": 5}, "unit must be word or character, not 5"),
+        ({"unit": "syllable"}, "unit must be word, character or shape, not 'syllable'"),
+        ({"unit": 5}, "unit must be word, character or shape, not 5"),
     ],
 )
 def test_refused_settings(changes: dict[str, Any], message: str) -> None:
@@ -136,6 +136,7 @@ def test_a_scheme_of_words_is_what_it_was_before_there_were_characters() -> None
         ("1", (1, Unit.WORD), "1 word"),
         ("5c", (5, Unit.CHARACTER), "5 characters"),
         ("1c", (1, Unit.CHARACTER), "1 character"),
+        ("7s", (7, Unit.SHAPE), "7 shapes"),
     ],
 )
 def test_shingles_as_written(given: int | str, expected: tuple[int, Unit], text: str) -> None:
