@@ -171,9 +171,9 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
     # Two of six supershingles: Broder et al., Syntactic clustering of the Web, 1997; Henzinger, Finding near-duplicate
     # web pages, 2006. The threshold is the lowest multiple of 0.001 that has the default detection.
     "supershingles": {"threshold": 0.976, "shingle": 8, "permutations": 84, "bands": 6, "rows": 14, "agree": 2},
-    # Of the keys that make fewer than 1,000 of a million unrelated texts candidates, 64 bands of 4 rows of 5 characters
-    # find most (docs/accuracy.md). A copy with 10 % of its characters wrong has a resemblance of about 0.42.
-    "scans": {"threshold": 0.3, "shingle": "5c", "permutations": 256, "bands": 64, "rows": 4},
+    # Of the keys that make fewer than 1,000 of a million unrelated texts candidates, 80 bands of 3 rows of 7 shapes
+    # find most (docs/accuracy.md). Two readings with 10 % of their characters wrong have a resemblance of about 0.35.
+    "scans": {"threshold": 0.25, "shingle": "7s", "permutations": 240, "bands": 80, "rows": 3},
     # `init` chooses bands for the threshold by this measure, from the lengths of the texts.
     "short": {"threshold": 0.6, "shingle": 2, "measure": MeasureName.JACCARD},
     "logs": {"threshold": 0.5, "shingle": 2, "mask": tuple(Mask)},
@@ -188,7 +188,7 @@ PRESETS_IN_WORDS: Mapping[str, str] = {
     "strict": "copies with few changes: 5-word shingles, threshold 0.8; the default",
     "reader": "what people call near-duplicates: 3-word shingles, threshold 0.7, edit 0.71 decides",
     "supershingles": "nearly identical long texts: 8-word shingles, two keys of six must agree",
-    "scans": "texts read by a scanner, with wrong characters: 5-character shingles, threshold 0.3",
+    "scans": "texts read by a scanner, with wrong characters: shingles of 7 shapes, threshold 0.25",
     "short": f"texts below {SHORT} words, such as titles: 2-word shingles, bands from the lengths of the texts",
     "logs": "log lines: all variables masked, 2-word shingles, threshold 0.5",
 }

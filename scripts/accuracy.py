@@ -440,20 +440,23 @@ def matched(documents: Texts, preset: str) -> set[tuple[str, str]]:
 
 
 SCAN_KEYS = (
-    ("6c", 48, 4), ("6c", 64, 4), ("5c", 48, 4), ("5c", 64, 4), ("7c", 64, 3), ("6c", 35, 3), ("9c", 35, 3),
-    ("9c", 64, 3), ("4c", 51, 5), ("6c", 85, 3), ("5c", 85, 3), ("4c", 64, 4),
+    ("6c", 64, 4), ("5c", 64, 4), ("7c", 64, 3), ("9c", 64, 3), ("4c", 51, 5), ("5c", 85, 3), ("4c", 64, 4),
+    ("5s", 64, 4), ("6s", 64, 4), ("6s", 64, 3), ("7s", 64, 3), ("7s", 80, 3), ("8s", 80, 3), ("9s", 80, 3),
 )  # fmt: skip
 SCAN_COLUMNS = (
-    "characters", "bands x rows", "bytes", "2 % wrong", "5 %", "10 %", "one copy, 10 %", "candidates of a million",
+    "shingle", "bands x rows", "bytes", "2 % wrong", "5 %", "10 %", "one copy, 10 %", "two copies, 10 %",
+    "candidates of a million",
 )  # fmt: skip
 
 
 def scan_keys(data: Path) -> Iterator[list[str]]:
-    """Keys of characters on pages that were read twice, and on press releases with a noisy copy and without."""
+    """Keys of characters and shapes on pages that were read twice, and on press releases with noisy copies and
+    without."""
     chance = random.Random(1)
     releases = list(texts_of(data / "senate_press" / "sample_12_senators.jsonl.xz").values())
     releases = chance.sample([text for text in releases if len(tokens(text)) >= 100], 1500)
     copies = [misread(text, 0.1, chance) for text in releases[:600]]
+    twice = [confused(text, 0.1, chance) for text in (*releases[:600], *releases[:600])]
     for name, bands, rows in SCAN_KEYS:
         shingle, unit = shingle_of(name)
         scheme = Scheme(shingle=shingle, unit=unit, permutations=bands * rows, bands=bands, rows=rows)
@@ -462,8 +465,8 @@ def scan_keys(data: Path) -> Iterator[list[str]]:
             pages = read_lines(data / "cases" / f"ocr{share}.jsonl.xz")
             found = sharing([one["text"] for one in pages], scheme)
             cells.append(str(sum(pages[a]["page"] == pages[b]["page"] for a, b in found)))
-        pairs = [(a, b) for a, b in sharing(releases[:600] + copies, scheme) if b == a + 600]
-        cells.append(f"{len(pairs) / 600:.2f}")
+        for texts in (releases[:600] + copies, twice):
+            cells.append(f"{sum(b == a + 600 for a, b in sharing(texts, scheme)) / 600:.2f}")
         sets = [shingles(list("".join(tokens(text))), shingle) for text in releases]
         low = sum(jaccard(sets[a], sets[b]) < 0.2 for a, b in sharing(releases, scheme))
         yield [*cells, f"{2 * low / (1500 * 1499) * 1e6:,.0f}"]
@@ -486,6 +489,26 @@ def misread(text: str, share: float, chance: random.Random) -> str:
         if not one.isalnum() or chance.random() >= share:
             return one
         return chance.choices([chance.choice(letters), "", one + chance.choice(letters)], (3, 1, 1))[0]
+
+    return "".join(map(read, text))
+
+
+ALIKE = "ce oe ao ae oc nu bh hn il l1 ij tl tf fl ri o0 s5 s8 b6 g9 gq yv vu z2 kh wv xv pn"
+CONFUSED: dict[str, list[str]] = defaultdict(list)
+for _one, _other in ALIKE.split():
+    CONFUSED[_one].append(_other)
+    CONFUSED[_other].append(_one)
+
+
+def confused(text: str, share: float, chance: random.Random) -> str:
+    """A copy of which that share of the letters and digits is wrong: two thirds of these look alike, the others are
+    misread at random."""
+
+    def read(one: str) -> str:
+        alike = CONFUSED.get(one.lower())
+        if alike and one.isalnum() and chance.random() < 2 * share / 3:
+            return chance.choice(alike)
+        return misread(one, share if alike is None else share / 3, chance)
 
     return "".join(map(read, text))
 

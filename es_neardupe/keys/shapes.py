@@ -18,13 +18,15 @@ def shaped(content: bytes) -> bytes:
     """A normalised text with the shape of each character in its place."""
     if content.isascii():
         return content.translate(_OCTETS)
-    return content.decode().translate(_SHAPES).encode()
+    points = np.frombuffer(content.decode().encode("utf-32-le"), np.dtype("<u4"))
+    replaced = np.where(points < _POINTS, _TABLE.take(points, mode="clip"), points)
+    return replaced.astype("<u4").tobytes().decode("utf-32-le").encode()
 
 
 @lru_cache(maxsize=2)
 def code_points(shapes: bool) -> bytes:
     """What stands for each of the first code points: its shape, or itself (uint16[384])."""
-    return np.array([_SHAPES.get(point, point) if shapes else point for point in range(_POINTS)], np.uint16).tobytes()
+    return (_TABLE if shapes else np.arange(_POINTS)).astype(np.uint16).tobytes()
 
 
 def _letters() -> Iterator[tuple[int, int]]:
@@ -40,6 +42,7 @@ def _letters() -> Iterator[tuple[int, int]]:
 
 
 _SHAPES = dict(_letters())
+_TABLE = np.array([_SHAPES.get(point, point) for point in range(_POINTS)], np.uint32)
 _OCTETS = bytes(_SHAPES.get(octet, octet) for octet in range(256))
 
 SHAPES = "".join(chr(_SHAPES.get(point, ord(" "))) for point in range(_POINTS))

@@ -48,7 +48,7 @@ from recount import (
     tokens_of,
     word_edits,
 )
-from scheme_oracle import GOLDEN, M32, M64, mix64, oracle_signature, oracle_token_hash, oracle_tokens
+from scheme_oracle import GOLDEN, M32, M64, mix64, oracle_shapes, oracle_signature, oracle_token_hash, oracle_tokens
 from server_tools import JSON, change, family, hits, make_index, mapping, put, words
 from star_model import star_model
 from unit_tools import set_resemblance
@@ -1538,7 +1538,7 @@ def _tried(texts: Sequence[str]) -> list[JSON]:
             and _edit(tokens_of(a), tokens_of(b)) >= 0.71
         ),
         "supershingles": lambda a, b: resemblance(shingle_set(a, 8), shingle_set(b, 8)) >= 0.976,
-        "scans": lambda a, b: _by_characters(a, b) >= 0.3,
+        "scans": lambda a, b: _by_shapes(a, b) >= 0.25,
         "short": lambda a, b: _in_passages(tokens_of(a), tokens_of(b)) >= 0.6,
         "logs": lambda a, b: resemblance(shingle_set(a, 2), shingle_set(b, 2)) >= 0.5,
     }
@@ -1563,14 +1563,14 @@ def _edit(a: Sequence[str], b: Sequence[str]) -> float:
     return 1 - word_edits(a, b) / max(len(a), len(b))
 
 
-def _by_characters(a: str, b: str) -> float:
-    return set_resemblance(_characters(a), _characters(b))
+def _by_shapes(a: str, b: str) -> float:
+    return set_resemblance(_shapes(a), _shapes(b))
 
 
-def _characters(text: str) -> frozenset[str]:
-    """The runs of five characters of the words without blanks."""
-    joined = "".join(tokens_of(text))
-    return frozenset(joined[k : k + 5] for k in range(max(len(joined) - 4, 1)))
+def _shapes(text: str) -> frozenset[str]:
+    """The runs of seven shapes of the words without blanks."""
+    joined = "".join(oracle_shapes("".join(tokens_of(text))))
+    return frozenset(joined[k : k + 7] for k in range(max(len(joined) - 6, 1)))
 
 
 def _in_passages(a: Sequence[str], b: Sequence[str], minimum: float = 0.6) -> float:
@@ -1669,7 +1669,7 @@ def _trials(case: Case, labels: Sequence[LabelledPair], drawn: Sequence[str]) ->
         return sum(n * value ** (14 * k) * (1 - value**14) ** (6 - k) for k, n in enumerate(two_of_six, 2))
 
     def of_scans(value: float) -> float:
-        return detection(value, 64, 4)
+        return detection(value, 80, 3)
 
     def values(similarity: Callable[[str, str], float]) -> list[tuple[float, bool]]:
         return [(similarity(*texts), same) for texts, same in pairs]
@@ -1712,15 +1712,15 @@ def _trials(case: Case, labels: Sequence[LabelledPair], drawn: Sequence[str]) ->
     def by_sets(without: frozenset[int], size: int) -> list[tuple[float, bool]]:
         return values(lambda a, b: resemblance(shingle_set(a, size) - without, shingle_set(b, size) - without))
 
-    def by_characters(without: frozenset[str]) -> list[tuple[float, bool]]:
-        return values(lambda a, b: set_resemblance(_characters(a) - without, _characters(b) - without))
+    def by_shapes(without: frozenset[str]) -> list[tuple[float, bool]]:
+        return values(lambda a, b: set_resemblance(_shapes(a) - without, _shapes(b) - without))
 
     nothing: frozenset[Any] = frozenset()
     trials = [
         trial("strict", by_sets(nothing, 5), None),
         trial("reader", values(lambda a, b: _edit(tokens_of(a), tokens_of(b))), by_sets(nothing, 3)),
         trial("supershingles", found_by(of_super, by_sets(nothing, 8), by_sets(nothing, 8)), 0.976),
-        trial("scans", found_by(of_scans, by_characters(nothing), by_characters(nothing)), 0.3),
+        trial("scans", found_by(of_scans, by_shapes(nothing), by_shapes(nothing)), 0.25),
         trial("short", values(lambda a, b: _in_passages(tokens_of(a), tokens_of(b), 0.0)), None),
         trial(
             "logs",
@@ -1733,11 +1733,11 @@ def _trials(case: Case, labels: Sequence[LabelledPair], drawn: Sequence[str]) ->
         return [*trials, *with_facts]
     plain = len(with_facts)
     common = {size: frozenset[int]().union(*(shingle_set(one, size) for one in passages)) for size in (5, 8)}
-    runs = frozenset[str]().union(*map(_characters, passages))
+    runs = frozenset[str]().union(*map(_shapes, passages))
     ignoring = [
         trial("strict", by_sets(common[5], 5), by_sets(nothing, 5)),
         trial("supershingles", found_by(of_super, by_sets(nothing, 8), by_sets(common[8], 8)), 0.976),
-        trial("scans", found_by(of_scans, by_characters(nothing), by_characters(runs)), 0.3),
+        trial("scans", found_by(of_scans, by_shapes(nothing), by_shapes(runs)), 0.25),
     ]
     ignored = [{**one, "ignore_common": "auto"} for one in (*ignoring, *with_facts[plain:])]
     return [*trials, *ignored[: len(ignoring)], *with_facts[:plain], *ignored[len(ignoring) :]]
@@ -1748,7 +1748,7 @@ def _boilerplate_of(texts: Sequence[str]) -> Iterator[tuple[str, ...]]:
     rules: list[Callable[[str, str], bool]] = [
         lambda a, b: resemblance(shingle_set(a, 5), shingle_set(b, 5)) >= 0.8,
         lambda a, b: resemblance(shingle_set(a, 8), shingle_set(b, 8)) >= 0.976,
-        lambda a, b: _by_characters(a, b) >= 0.3,
+        lambda a, b: _by_shapes(a, b) >= 0.25,
     ]
     for matches in rules:
         pairs = [(str(a), str(b)) for a, b in combinations(range(len(texts)), 2) if matches(texts[a], texts[b])]

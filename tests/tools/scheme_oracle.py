@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import unicodedata
+from collections.abc import Iterable
 from functools import lru_cache
 from importlib.resources import files
 
@@ -162,7 +163,11 @@ def oracle_units(tokens: list[str], scheme: Scheme) -> list[str]:
     found = list("".join(tokens))
     if scheme.unit == "character":
         return found
-    return [next((shape for shape, alike in SHAPES.items() if one in alike), one) for one in found]
+    return oracle_shapes(found)
+
+
+def oracle_shapes(characters: Iterable[str]) -> list[str]:
+    return [next((shape for shape, alike in SHAPES.items() if one in alike), one) for one in characters]
 
 
 def oracle(text: str, scheme: Scheme, max_chars: int = 10_000_000) -> Fingerprint:

@@ -76,7 +76,7 @@ def init(
 
       supershingles: nearly identical long texts: 8-word shingles, two keys of six must agree
 
-      scans: texts read by a scanner, with wrong characters: 5-character shingles, threshold 0.3
+      scans: texts read by a scanner, with wrong characters: shingles of 7 shapes, threshold 0.25
 
       short: texts below 30 words, such as titles: 2-word shingles, bands from the lengths of the texts
 
