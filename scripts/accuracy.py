@@ -495,9 +495,9 @@ def misread(text: str, share: float, chance: random.Random) -> str:
 
 ALIKE = "ce oe ao ae oc nu bh hn il l1 ij tl tf fl ri o0 s5 s8 b6 g9 gq yv vu z2 kh wv xv pn"
 CONFUSED: dict[str, list[str]] = defaultdict(list)
-for _one, _other in ALIKE.split():
-    CONFUSED[_one].append(_other)
-    CONFUSED[_other].append(_one)
+for _pair in ALIKE.split():
+    CONFUSED[_pair[0]].append(_pair[1])
+    CONFUSED[_pair[1]].append(_pair[0])
 
 
 def confused(text: str, share: float, chance: random.Random) -> str:
