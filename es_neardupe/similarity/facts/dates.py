@@ -155,7 +155,7 @@ class DateReader(Reader):
     def _decade(self, i: int) -> int:
         """``1990s``, ``the '90s``, ``90er Jahre``, ``années 90``; 0 if it is something else."""
         text, start, end = self.part(i)
-        if text[-1] != "0" or not _DECADE.fullmatch(text):
+        if not _DECADE.fullmatch(text):
             return 0
         before = self.tokens.keys[-1] if self.tokens.keys else ""
         letters = _END_OF_DECADE.match(self.text, end)

@@ -350,10 +350,12 @@ class _Scanner(DateReader):
             value = decimal(text, keeps_zeros=before in words.NUMBERED)
             if text.isdigit() and _LEADING_POINT.fullmatch(self.text, max(first - 2, 0), first):
                 value, start = decimal(f"0.{text}"), min(start, first - 1)
-            joined = self._decade(i) if text[-1] == "0" and not currency else 0
-            joined = joined or (0 if currency else self._with_point(i) or self._with_letters(i, value, start))
-            joined = joined or (0 if currency else self._with_month(i, k, value, start))
-            if joined:
+            if not currency and (
+                joined := (text[-1] == "0" and self._decade(i))
+                or self._with_point(i)
+                or self._with_letters(i, value, start)
+                or self._with_month(i, k, value, start)
+            ):
                 return joined
         value, k = self._multiplied(value, k, currency)
         if after := self._amount(value, k, currency, start) or self._measured(k, value, start):
