@@ -171,8 +171,9 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
     # Two of six supershingles: Broder et al., Syntactic clustering of the Web, 1997; Henzinger, Finding near-duplicate
     # web pages, 2006. The threshold is the lowest multiple of 0.001 that has the default detection.
     "supershingles": {"threshold": 0.976, "shingle": 8, "permutations": 84, "bands": 6, "rows": 14, "agree": 2},
-    # Of the keys that make fewer than 1,000 of a million unrelated texts candidates, 80 bands of 3 rows of 7 shapes
-    # find most (docs/accuracy.md). Two readings with 10 % of their characters wrong have a resemblance of about 0.35.
+    # Of the keys by which `bands` expects fewer than 1,000 of a million unrelated texts as candidates, 80 bands of 3
+    # rows of 7 shapes find most (docs/accuracy.md). Two readings with 10 % of their characters wrong have a resemblance
+    # of about 0.35.
     "scans": {"threshold": 0.25, "shingle": "7s", "permutations": 240, "bands": 80, "rows": 3},
     # `init` chooses bands for the threshold by this measure, from the lengths of the texts.
     "short": {"threshold": 0.6, "shingle": 2, "measure": MeasureName.JACCARD},
