@@ -600,9 +600,8 @@ def test_form_letters_are_one_letter_and_a_table(client: Client, index_name: str
     documents = listed(page)
     assert len(documents) == 200
     assert documents[0] == "A n0 Letter 0 2026-01-01"
-    assert [one for one in documents if "exact copy" in one] == [
-        f"A copy{n} exact copy Letter 0 2026-02-01" for n in range(3)
-    ]
+    copies = sorted(one for one in documents if "exact copy" in one)  # in the order in which they were written
+    assert copies == [f"A copy{n} exact copy Letter 0 2026-02-01" for n in range(3)]
     (data,) = re.findall(r'id="places">(.*?)</script>', page)
     places = json.loads(data)
     amounts = {text: one["text"] for one in places["2"]["values"] for text in one["texts"]}
