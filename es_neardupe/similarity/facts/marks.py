@@ -18,18 +18,26 @@ _STAMPED = re.compile(
     r"(?:\s+(?:on|at|at:|in|am|le|el|:))?[\s:,(–-]*(?:\(c\)|©)?\s*$|(?:©|\(c\))\s*$",
     re.IGNORECASE,
 )
+_LABELLED = re.compile(
+    r"(?:[:=;\t][*_]*[^\S\n]*|^[^\S\n]*(?:\|[^\n]*|(?:\w+[^\S\n]+)?\w*(?:date|datum|fecha)[^\w\n]*\n?[^\S\n]*))\Z",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""The label of a date in a form, also on the line before, or the cells before it in a row of a table."""
 _PAGE = re.compile(r"(?:\bpage|\bpages|\bp\.|\bpp\.|\bseite|\bpágina|\bslide)\s*$", re.IGNORECASE)
 _STATE = re.compile(r"\b[A-Z]{2},?\s+$")
 _PLUS_FOUR = re.compile(r"-\d{4}")
 _FULL_DATE = re.compile(r"d:\d{4}-.*-")
 _LIST_NUMBER = re.compile(r"\d{1,3}(?:\.\d{1,2})*|[IVX]{2,6}")
 _AFTER_LIST_NUMBER = re.compile(r"[.)\]]\s|\s*[-–—]?\s*(?:\n|$)")
+_CELLS = " \t|;"
 _BULLETS = " \t-–—(*[#•"
 
 _BEFORE = 40
 """Characters before a fact in which its introduction is searched."""
 _DATELINE = 60
 """Words at the beginning of a text of at least twice as many, among which a date is a dateline."""
+_ROWS = 3
+"""Lines that begin with a date in a table, such as a statement of an account, which has no dateline."""
 _STEP = 20
 """Maximum number of words from one number of an enumeration to the next."""
 _LONG = 20
@@ -41,9 +49,10 @@ _MIN_WORDS = 5
 def marks_of(text: str, tokens: Tokens) -> dict[int, FactKind]:
     """The facts that are stamps, counters or contacts, by their number."""
     marks: dict[int, FactKind] = {k: kind for k, kind in tokens.kinds.items() if kind is FactKind.CONTACT}
+    below = _end_of_datelines(text, tokens)
     for k, kind in tokens.kinds.items():
         if kind is FactKind.DATE:
-            if _is_stamp(text, tokens, marks, k):
+            if _is_stamp(text, tokens, marks, k, below):
                 marks[k] = FactKind.STAMP
         elif kind is FactKind.NUMBER and (mark := _mark_of_number(text, tokens, marks, k)):
             marks[k] = mark
@@ -53,14 +62,33 @@ def marks_of(text: str, tokens: Tokens) -> dict[int, FactKind]:
     return {} if len(tokens) - len(tokens.kinds) < _MIN_WORDS else marks
 
 
-def _is_stamp(text: str, tokens: Tokens, marks: Mapping[int, FactKind], k: int) -> bool:
+def _end_of_datelines(text: str, tokens: Tokens) -> int:
+    """The number of the first word that belongs to no dateline; 0 in a short text and in a table with dates."""
+    if len(tokens) < 2 * _DATELINE:
+        return 0
+    rows = 0
+    for k, kind in tokens.kinds.items():
+        if kind is not FactKind.DATE or not _FULL_DATE.match(tokens.keys[k]):
+            continue
+        start = tokens.starts[k]
+        line = text.rfind("\n", max(start - _BEFORE, 0), start) + 1
+        if line and not text[line:start].strip(_CELLS):
+            rows += 1
+            if rows == _ROWS:
+                return 0
+    return _DATELINE
+
+
+def _is_stamp(text: str, tokens: Tokens, marks: Mapping[int, FactKind], k: int, below: int) -> bool:
     """Whether a date is one of printing, publication and the like, a dateline, or next to such a date."""
     start = tokens.starts[k]
-    if _STAMPED.search(text, max(start - _BEFORE, 0), start):
+    low = max(start - _BEFORE, 0)
+    if _STAMPED.search(text, low, start):
         return True
-    after_function_word = k > 0 and tokens.keys[k - 1] in words.FUNCTION_WORDS
-    if k < _DATELINE and len(tokens) >= 2 * _DATELINE and _FULL_DATE.match(tokens.keys[k]) and not after_function_word:
-        return True
+    if k < below and _FULL_DATE.match(tokens.keys[k]):
+        after_function_word = k > 0 and tokens.keys[k - 1] in words.FUNCTION_WORDS
+        if not after_function_word and not _LABELLED.search(text, low, start):
+            return True
     return any(marks.get(near) is FactKind.STAMP and start - tokens.ends[near] < 10 for near in range(max(k - 3, 0), k))
 
 

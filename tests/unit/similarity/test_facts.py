@@ -410,6 +410,30 @@ def test_readings(a: str, b: str, kinds: str) -> None:
     assert kinds_of(a, a) == kinds_of(b, b) == ""
 
 
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [
+        ("Berlin, {}", "stamp"),
+        ("By Jane Doe | {}", "stamp"),
+        ("Votes to date\n\n{}", "stamp"),
+        ("Updated: {}", "stamp"),
+        ("Invoice of {}", "date"),
+        ("Date: {}", "date"),
+        ("**Rechnungsdatum:** {}", "date"),
+        ("Invoice date   {}", "date"),
+        ("Fecha\n{}", "date"),
+        ("| Date | {} |", "date"),
+        ("Day\t{}", "date"),
+        ("{}\tRent\n5 May 2024\tBooks\n6 May 2024\tFuel", "date"),
+        ("2025-01-01;Rent\n{};Books\n2025-03-01;Fuel", "date"),
+    ],
+)
+def test_a_date_of_a_form_or_a_table_is_no_dateline(line: str, kind: str) -> None:
+    below = " we deliver the goods that you ordered last week" * 14
+    a, b = (f"ACME\n{line.format(date)}\n{below}" for date in ("3 March 2026", "4 April 2026"))
+    assert [one.value for fact in differing_facts(fact_tokens(a), fact_tokens(b)) for one in fact.kinds] == [kind]
+
+
 def test_swapped_amounts_are_facts() -> None:
     a = f"{BEFORE} the first of them pays 300 dollars a year and the second one 512 dollars a year {AFTER}"
     b = a.replace("300", "x").replace("512", "300").replace("x", "512")
