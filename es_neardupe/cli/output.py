@@ -15,6 +15,7 @@ from math import log10
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TextIO
 
+import typer
 from rich import box
 from rich.console import Console
 from rich.table import Table
@@ -22,7 +23,7 @@ from rich.text import Text
 
 from es_neardupe import progress
 from es_neardupe.display_text import STEERING, beginning, score_text, without_passwords
-from es_neardupe.errors import NeardupeError
+from es_neardupe.errors import InputError, NeardupeError
 from es_neardupe.json_results import plain
 from es_neardupe.log_events import log_event, logged_progress
 
@@ -99,6 +100,23 @@ def fail(error: NeardupeError) -> None:
     text = Text.assemble(("error:", "bold red"), " ", message)
     more = {"kind": type(error).__name__, "request": error.request or None}
     _message(logging.ERROR, text, "error", message, **more)
+
+
+def ask(question: str, *, abort: bool = False) -> bool:
+    """Ask on stderr, for a command with ``--yes``. ``abort``: end the command if the answer is no.
+
+    Raises `InputError` if nobody can answer, as in a scheduled job.
+    """
+    try:
+        answer = typer.confirm(printable(question), err=True)
+    except typer.Abort:
+        if sys.stdin.isatty():
+            raise
+        typer.echo(err=True)
+        raise InputError("Nobody answered the question: add --yes to go on without it.") from None
+    if abort and not answer:
+        raise typer.Abort
+    return answer
 
 
 def _message(level: int, text: Text, event: str = "message", message: str | None = None, **more: Any) -> None:

@@ -13,10 +13,10 @@ from es_neardupe.cli.derived import with_options_of
 from es_neardupe.cli.messages import left_by, outcome_rows, show_first, show_left, warn_of_failures
 from es_neardupe.cli.output import (
     ExitCode,
+    ask,
     check_output,
     print_json,
     print_table,
-    printable,
     progress_bars,
     say,
     show,
@@ -105,9 +105,9 @@ def _confirmed(preview: CleanReport, prefix: str) -> bool:
     if preview.deleted_indices and not preview.documents:
         question = f"Delete {', '.join(preview.deleted_indices)}?"
     if preview.prepared:
-        typer.confirm(printable(question), abort=True, err=True)
+        ask(question, abort=True)
     if not preview.kept_decisions:
         return False
     they = "it is" if preview.kept_decisions == 1 else "they are"
     question = f"Also delete {counted(preview.kept_decisions, 'decision')} of reviewers? Otherwise {they} kept."
-    return typer.confirm(question, err=True)
+    return ask(question)

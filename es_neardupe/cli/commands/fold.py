@@ -11,7 +11,7 @@ from es_neardupe.cli.arguments import AsJson, IndexName
 from es_neardupe.cli.connection import open_index
 from es_neardupe.cli.derived import with_options_of
 from es_neardupe.cli.messages import show_first
-from es_neardupe.cli.output import print_json, print_table, printable, say, show, warn
+from es_neardupe.cli.output import ask, print_json, print_table, say, show, warn
 from es_neardupe.cli.run_log import result
 from es_neardupe.commands.fold import fold as library
 from es_neardupe.options import DEFAULT_PREFIX, FoldAction
@@ -71,7 +71,7 @@ def fold(
         preview = library(opened, action, oversample=given["oversample"], dry_run=True)
         if preview.changed:
             _say_readers(preview, given["oversample"])
-            typer.confirm(printable(f"Fold all searches of {index}?"), abort=True, err=True)
+            ask(f"Fold all searches of {index}?", abort=True)
     report = library(opened, action, **given)
     result(report)
     if as_json:

@@ -29,7 +29,7 @@ from es_neardupe.cli.messages import (
     warn_of_detection,
     warn_of_texts,
 )
-from es_neardupe.cli.output import check_output, print_json, print_table, printable, progress_bars, say, show, warn
+from es_neardupe.cli.output import ask, check_output, print_json, print_table, progress_bars, say, show, warn
 from es_neardupe.cli.run_log import result
 from es_neardupe.commands.group import group as library
 from es_neardupe.options import DEFAULT_PREFIX, Linkage
@@ -98,7 +98,7 @@ def _confirm_break(index: Index) -> None:
 
     if run := holder(opened(index)):
         question = f"Delete the lease of {run}? If that run is alive, it stops before its next write."
-        typer.confirm(printable(question), abort=True, err=True)
+        ask(question, abort=True)
 
 
 def _show_groups(report: GroupReport) -> None:

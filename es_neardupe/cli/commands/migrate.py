@@ -11,7 +11,7 @@ from es_neardupe.cli.arguments import AsJson, FailuresFile, IndexName
 from es_neardupe.cli.connection import open_index, resumable
 from es_neardupe.cli.derived import with_options_of
 from es_neardupe.cli.messages import say_tuning, show_first, show_left, show_unrelated, warn_of_failures
-from es_neardupe.cli.output import ExitCode, check_output, print_json, print_table, progress_bars, say, show, warn
+from es_neardupe.cli.output import ExitCode, ask, check_output, print_json, print_table, progress_bars, say, show, warn
 from es_neardupe.cli.run_log import result
 from es_neardupe.commands.migrate import migrate as library
 from es_neardupe.display_text import named
@@ -56,11 +56,11 @@ def migrate(
     def confirm(comparison: GroupChanges | None) -> bool:
         if comparison is not None and not as_json:
             _show_changes(comparison)
-        return yes or typer.confirm(f"Switch {index} to the new keys?", err=True)
+        return yes or ask(f"Switch {index} to the new keys?")
 
     check_output(failures)
     if given["abort"] and not (yes or given["dry_run"]):
-        typer.confirm(f"Remove the new keys of {index}?", abort=True, err=True)
+        ask(f"Remove the new keys of {index}?", abort=True)
     with resumable(), progress_bars() as progress:
         report = library(
             open_index(index, prefix, max_rate=max_rate, max_load=max_load), confirm=confirm, progress=progress, **given

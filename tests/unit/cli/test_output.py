@@ -12,6 +12,7 @@ from enum import Enum
 from typing import Any
 
 import pytest
+import typer
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rich.console import Console
@@ -20,7 +21,7 @@ from unit_tools import JSON
 from es_neardupe.candidates.detection import DetectionCase
 from es_neardupe.cli import output
 from es_neardupe.cli.messages import warn_of_detection, warn_of_empty
-from es_neardupe.cli.output import print_json, print_lines, print_table, printable, say, show, warn
+from es_neardupe.cli.output import ask, print_json, print_lines, print_table, printable, say, show, warn
 from es_neardupe.commands.similar.steps import Detection, SimilarHit, SimilarReport
 from es_neardupe.display_text import score_text, validation_message, without_passwords
 from es_neardupe.errors import InputError
@@ -159,6 +160,22 @@ class Outer:
     numbers: dict[int, float]
     maybe: Inner | None
     product: Product = Product.OPENSEARCH
+
+
+@pytest.mark.parametrize(("typed", "answer"), [("y\n", True), ("no\n", False), ("\n", False), ("?\nyes\n", True)])
+def test_a_question_is_answered(monkeypatch: pytest.MonkeyPatch, typed: str, answer: bool) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(typed))
+    assert ask("Delete it?") is answer
+
+
+def test_a_question_that_nobody_answers(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("no\n"))
+    with pytest.raises(typer.Abort):
+        ask("Delete it?", abort=True)
+    monkeypatch.setattr("sys.stdin", io.StringIO())
+    with pytest.raises(InputError, match="add --yes"):
+        ask("Delete it?")
+    assert capsys.readouterr().err.endswith("Delete it? [y/N]:\n")
 
 
 def test_json_of_records(capsys: pytest.CaptureFixture[str]) -> None:
