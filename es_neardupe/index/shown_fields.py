@@ -94,6 +94,8 @@ def user_fields(mappings: Iterable[Mapping[str, Any]], *prefixes: str) -> UserFi
 
 def _check(index: IndexHandle, known: UserFields, fields: Sequence[str], texts: Sequence[str] = ()) -> None:
     """Raises `SettingsError` for a field that the index does not have, or that is in no ``_source``."""
+    if isinstance(fields, str):
+        raise SettingsError(f"fields must be a list of names, not one name: ({fields!r},).")
     plain = {name for name, kind in known.types.items() if kind not in ("multi-field", "alias")}
     names = sorted(plain & {*known.kept, *texts})
     listed = ", ".join(names)

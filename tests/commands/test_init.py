@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 from bad_input import fill, refused
@@ -11,7 +12,7 @@ from existing_index import existing_index
 from server_tools import JSON, family, make_index, mapping, one_line, put, versions
 
 from es_neardupe import NearDupe, Settings
-from es_neardupe.errors import NotFound
+from es_neardupe.errors import NotFound, SettingsError
 from es_neardupe.server.client import Client
 
 
@@ -180,6 +181,12 @@ def test_settings_out_of_range(
     before = mapping(client, filled)
     refused(server_cli("init", filled, "--field", "text", *options), *words, code=2)
     assert mapping(client, filled) == before
+
+
+def test_init_takes_settings_only(client: Client, filled: str) -> None:
+    without_settings: Any = "text"
+    with pytest.raises(SettingsError, match="init needs Settings"):
+        NearDupe(filled, client).init(without_settings)
 
 
 def test_init_with_other_settings_shows_the_difference(client: Client, index_name: str, server_cli: Cli) -> None:

@@ -122,6 +122,8 @@ def test_unknown_fields(news: NearDupe, name: str, server_cli: Cli) -> None:
             SettingsError, match=f"has no field '{name}' to show. Fields: body, meta.author, meta.year, "
         ):
             method(fields=["title", name])
+        with pytest.raises(SettingsError, match="must be a list of names"):
+            method(fields=name)
     for command, *rest in (("groups",), ("pairs",), ("similar", "--id", "d0"), ("compare", "d0", "d1")):
         done = server_cli(command, news.name, *rest, "--field", name)
         assert (done.code, f"has no field '{name}' to show" in done.err) == (2, True)

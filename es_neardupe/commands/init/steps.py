@@ -164,6 +164,8 @@ def check_options(
     index: Index, settings: Settings, by_texts: ByTexts, *, sidecar: bool, write_group: bool, exists: bool
 ) -> None:
     """Raises `SettingsError` for options that contradict each other. ``exists``: whether the index must exist."""
+    if not isinstance(settings, Settings):
+        raise SettingsError(f"init needs Settings, such as Settings(fields=('body',)), not {settings!r}.")
     if by_texts.sample_keys is not None and settings.sample_mod:
         raise SettingsError(f"Give either {option('sample_mod')} or {option('sample_keys')}, not both.")
     if by_texts.measure is not None and settings.bands is not None:
