@@ -19,9 +19,10 @@ static Py_buffer arrays[4];
 typedef struct {
     Page page;
     int *words;            /* of each piece that is shown */
-    int *sums[2];          /* words before each piece that are kept, and those of links */
+    int *sums[3];          /* words before each piece that are kept, those of links, and those of paragraphs */
     uint8_t *shown, *kept; /* pieces */
-    uint8_t *in_section, *holds_main;
+    uint8_t *in_section, *holds_main, *holds_heading;
+    const Element *text; /* holds most paragraphs */
     int *links;
     uint8_t *made; /* the tidy text */
     size_t made_size;
@@ -167,9 +168,14 @@ static int says_apart(Reading *reading, const Element *element, int most)
            (element->role & APART_ROLE);
 }
 
+static int between(const int *sums, const Element *element)
+{
+    return sums[element->last] - sums[element->first];
+}
+
 static int words_of(Reading *reading, const Element *element)
 {
-    return reading->sums[0][element->last] - reading->sums[0][element->first];
+    return between(reading->sums[0], element);
 }
 
 static int is_named(Reading *reading, const Element *element, int most)
@@ -183,8 +189,33 @@ static int is_list_of_links(Reading *reading, const Element *element, int most)
     int64_t number = element - reading->page.elements;
     if (!(element->kind->rules & LIST_BLOCK) || reading->links[number] < 3 || reading->holds_main[number])
         return 0;
-    int64_t words = words_of(reading, element), linked = reading->sums[1][element->last] - reading->sums[1][element->first];
+    int64_t words = words_of(reading, element), linked = between(reading->sums[1], element);
     return linked * 10 >= words * 8 && 2 * words <= most;
+}
+
+enum { PARAGRAPH = 5, SHORT = 10 };
+
+static int has_links(Reading *reading, const Element *element)
+{
+    return (int64_t)between(reading->sums[1], element) * 5 >= words_of(reading, element);
+}
+
+static int is_teaser(Reading *reading, const Element *element, int most)
+{
+    return !(element->kind->rules & INLINE) && 2 * (int64_t)words_of(reading, element) <= most && has_links(reading, element);
+}
+
+/* Links, and what is short, beside the element that holds most paragraphs. */
+static int is_beside(Reading *reading, const Element *element, int most)
+{
+    const Element *text = reading->text;
+    int is_around = element->first < text->last && text->first < element->last;
+    (void)most;
+    if ((element->kind->rules & INLINE) || is_around || reading->holds_heading[element - reading->page.elements])
+        return 0;
+    const Element *parent = &reading->page.elements[element->parent];
+    return has_links(reading, element) ||
+           (words_of(reading, element) < SHORT && parent->first <= text->first && text->last <= parent->last);
 }
 
 /* Words before each piece, of those that are kept. */
@@ -193,6 +224,13 @@ static void sum_up(Reading *reading, const uint8_t *kept, int *sums)
     sums[0] = 0;
     for (int k = 0; k < reading->page.piece_count; k++)
         sums[k + 1] = sums[k] + (kept[k] ? reading->words[k] : 0);
+}
+
+/* Mark an element, and those that it is within. */
+static void mark_up(Page *page, uint8_t *marks, int number)
+{
+    for (; number >= 0 && !marks[number]; number = page->elements[number].parent)
+        marks[number] = 1;
 }
 
 /* What each element is within, and what it holds. */
@@ -204,8 +242,9 @@ static void find_places(Reading *reading)
         int parent = element->parent;
         reading->in_section[number] = parent >= 0 && (reading->in_section[parent] || (page->elements[parent].kind->rules & SECTION));
         if (is(element, MAIN | ARTICLE))
-            for (int up = number; up >= 0 && !reading->holds_main[up]; up = page->elements[up].parent)
-                reading->holds_main[up] = 1;
+            mark_up(page, reading->holds_main, number);
+        if (element->kind->number == T_h1)
+            mark_up(page, reading->holds_heading, number);
     }
     for (int number = page->element_count - 1; number >= 0; number--) {
         const Element *element = &page->elements[number];
@@ -228,6 +267,51 @@ static void sum_up_links(Reading *reading, const uint8_t *kept, uint8_t *linked)
         }
     }
     sum_up(reading, linked, reading->sums[1]);
+}
+
+/* Sum up the words of paragraphs: of what no edge divides. */
+static void sum_up_paragraphs(Reading *reading, const uint8_t *kept, uint8_t *edges)
+{
+    Page *page = &reading->page;
+    int *sums = reading->sums[2], words = 0;
+    memset(edges, 0, (size_t)page->piece_count);
+    for (int number = 0; number < page->element_count; number++) {
+        const Element *element = &page->elements[number];
+        if (!(element->kind->rules & INLINE))
+            edges[element->first] = edges[element->last - 1] = 1;
+    }
+    sums[0] = 0;
+    for (int k = 0; k < page->piece_count; k++) {
+        sums[k + 1] = sums[k];
+        words += kept[k] ? reading->words[k] : 0;
+        if (k + 1 == page->piece_count || edges[k + 1]) {
+            if (words >= PARAGRAPH)
+                sums[k + 1] += words;
+            words = 0;
+        }
+    }
+}
+
+/* The innermost element with at least 4/5 of the words of paragraphs that is no paragraph itself; NULL for none. */
+static const Element *find_text(Reading *reading)
+{
+    Page *page = &reading->page;
+    int64_t all = reading->sums[2][page->piece_count];
+    const Element *around = NULL, *found = NULL;
+    for (int number = 0; number < page->element_count; number++) {
+        const Element *element = &page->elements[number];
+        int64_t words = between(reading->sums[2], element);
+        if (words && !(element->kind->rules & INLINE) && words * 5 >= all * 4) {
+            around = found;
+            found = element;
+        }
+    }
+    if (!found)
+        return NULL;
+    for (const Element *within = found + 1; within < page->elements + found->end; within++)
+        if (!(within->kind->rules & INLINE))
+            return found;
+    return around;
 }
 
 /* The main element, or the one article, that holds enough of the words; NULL for none. */
@@ -317,7 +401,7 @@ static int make_kept(Reading *reading, const uint8_t *kept, int first, int last)
 static int make_main(Reading *reading)
 {
     size_t size = (size_t)reading->page.piece_count;
-    uint8_t *parts = reading->kept, *named = parts + size, *unlinked = named + size, *linked = unlinked + size;
+    uint8_t *parts = reading->kept, *named = parts + size, *unlinked = named + size, *linked = unlinked + size, *alone = linked + size;
     if (!find_shown(reading, ALL))
         return 0;
     find_places(reading);
@@ -347,6 +431,23 @@ static int make_main(Reading *reading)
             leave_out(reading, unlinked, is_list_of_links, most);
             enough = leaves_enough(reading, unlinked, named, first, last);
             kept = enough > 0 ? unlinked : named;
+            if (enough > 0 && !main) {
+                sum_up(reading, unlinked, reading->sums[0]);
+                sum_up_links(reading, unlinked, linked);
+                memcpy(alone, unlinked, size);
+                leave_out(reading, alone, is_teaser, most);
+                sum_up_paragraphs(reading, alone, linked);
+                reading->text = find_text(reading);
+            }
+            if (reading->text) {
+                memcpy(alone, unlinked, size);
+                leave_out(reading, alone, is_beside, 0);
+                sum_up(reading, alone, reading->sums[2]);
+                if (2 * (int64_t)reading->sums[2][size] >= reading->sums[0][size]) {
+                    enough = leaves_enough(reading, alone, unlinked, first, last);
+                    kept = enough > 0 ? alone : unlinked;
+                }
+            }
         }
         if (enough < 0)
             return 0;
@@ -363,9 +464,9 @@ static int make_text(Reading *reading)
     reading->made = malloc(page->text_size + pieces + 1);
     reading->shown = malloc(pieces + 1);
     if (with_main) {
-        reading->words = calloc(3 * pieces + 3 + elements, sizeof(int));
-        reading->kept = malloc(4 * pieces + 1);
-        reading->in_section = calloc(2 * elements + 1, 1);
+        reading->words = calloc(4 * pieces + 4 + elements, sizeof(int));
+        reading->kept = malloc(5 * pieces + 1);
+        reading->in_section = calloc(3 * elements + 1, 1);
     }
     if (!reading->made || !reading->shown || (with_main && (!reading->words || !reading->kept || !reading->in_section))) {
         page->out_of_memory = 1;
@@ -374,8 +475,10 @@ static int make_text(Reading *reading)
     if (with_main) {
         reading->sums[0] = reading->words + pieces;
         reading->sums[1] = reading->sums[0] + pieces + 1;
-        reading->links = reading->sums[1] + pieces + 1;
+        reading->sums[2] = reading->sums[1] + pieces + 1;
+        reading->links = reading->sums[2] + pieces + 1;
         reading->holds_main = reading->in_section + elements;
+        reading->holds_heading = reading->holds_main + elements;
         found = make_main(reading);
     } else
         found = find_shown(reading, 1) && make_kept(reading, reading->shown, 0, page->piece_count);

@@ -1,12 +1,14 @@
 """``html-main``: the main text of a page, without its furniture.
 
-Four stages, each of which leaves out more: what is not shown; parts that say what they are, around the main element or
-the one article; parts with a telling name; lists of links. A stage that leaves too little is undone.
+Five stages, each of which leaves out more: what is not shown; parts that say what they are, around the main element or
+the one article; parts with a telling name; lists of links; and, on a page with neither, links and short parts beside
+the element that holds most paragraphs. A stage that leaves too little is undone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import accumulate, pairwise
 
 from es_neardupe.keys.prepare.html_guard import names
 from es_neardupe.keys.prepare.html_page import INLINE, Element, Kept, Page, Pieces, names_of, seen_of
@@ -56,6 +58,10 @@ SECTIONS = ("main", "article", "section")
 LIST_BLOCKS = names("ul ol dl table div section p td center form")
 _LINKS = 3
 """Links of a list of links."""
+_PARAGRAPH = 5
+"""Words of a paragraph, at least."""
+_SHORT = 10
+"""A part beside the text with fewer words is left out."""
 _ENOUGH = 20
 """Words that are enough to remain, whatever was left out."""
 
@@ -79,7 +85,7 @@ class _Stages:
         self.roles = [element.role for element in self.elements]
         self.numbers = {id(element): number for number, element in enumerate(self.elements)}
         self.in_section = self._in_section()
-        self.holds_main = self._holds_main()
+        self.holds_main = self._holds(lambda number: self._is(number, MAIN + ARTICLE))
 
     def kept(self) -> Iterator[Kept]:
         """What the stages keep, after what is not shown was left out."""
@@ -94,9 +100,10 @@ class _Stages:
         yield page.kept(named, first, last)
         links = self._links(named)
         sums_named = page.sums(named)
-        yield page.kept(
-            page.without(lambda element: self._is_list_of_links(element, sums_named, links, most), named), first, last
-        )
+        unlinked = page.without(lambda element: self._is_list_of_links(element, sums_named, links, most), named)
+        yield page.kept(unlinked, first, last)
+        if main is None:
+            yield page.kept(self._without_parts_beside(unlinked, most))
 
     def _is(self, number: int, names: Sequence[str]) -> bool:
         return self.elements[number].name in names or self.roles[number] in names
@@ -109,11 +116,11 @@ class _Stages:
             inside.append(parent >= 0 and (inside[parent] or self.elements[parent].name in SECTIONS))
         return inside
 
-    def _holds_main(self) -> list[bool]:
-        """Whether each element is, or holds, a main element or an article."""
+    def _holds(self, sought: Callable[[int], bool]) -> list[bool]:
+        """Whether each element is, or holds, one that is sought."""
         holds = [False] * len(self.elements)
         for number in range(len(self.elements)):
-            if self._is(number, MAIN + ARTICLE):
+            if sought(number):
                 up = number
                 while up >= 0 and not holds[up]:
                     holds[up] = True
@@ -155,6 +162,57 @@ class _Stages:
         linked = words[element.last] - words[element.first]
         return counts[number] >= _LINKS and linked * 10 >= size * 8 and size <= most
 
+    def _without_parts_beside(self, left_out: Pieces, most: float) -> Pieces:
+        """Leave out links, and what is short, beside the element that holds most paragraphs; nothing if this is more
+        than half of the words."""
+        sums, (linked, _) = self.page.sums(left_out), self._links(left_out)
+
+        def has_links(element: Element) -> bool:
+            words = sums[element.last] - sums[element.first]
+            return (linked[element.last] - linked[element.first]) * 5 >= words
+
+        def is_teaser(element: Element) -> bool:
+            is_small = sums[element.last] - sums[element.first] <= most
+            return element.name not in INLINE and is_small and has_links(element)
+
+        text = self._most(self._paragraphs(self.page.without(is_teaser, left_out)))
+        if text is None:
+            return left_out
+        holds_heading = self._holds(lambda number: self.elements[number].name == "h1")
+
+        def is_beside(element: Element) -> bool:
+            is_around = element.first < text.last and text.first < element.last
+            if element.name in INLINE or is_around or holds_heading[self.numbers[id(element)]]:
+                return False
+            parent = self.elements[element.parent]
+            is_short = sums[element.last] - sums[element.first] < _SHORT
+            return has_links(element) or (is_short and parent.first <= text.first and text.last <= parent.last)
+
+        without = self.page.without(is_beside, left_out)
+        return without if self.page.sums(without)[-1] * 2 >= sums[-1] else left_out
+
+    def _paragraphs(self, left_out: Pieces) -> Sequence[int]:
+        """The words of paragraphs before each piece: of what no edge divides."""
+        sums = self.page.sums(left_out)
+        edges = {edge for element in self.elements if element.name not in INLINE for edge in _edges(element)}
+        counts = [0] * len(self.page.pieces)
+        for first, last in pairwise(sorted(edges)):
+            if sums[last] - sums[first] >= _PARAGRAPH:
+                counts[last - 1] = sums[last] - sums[first]
+        return list(accumulate(counts, initial=0))
+
+    def _most(self, paragraphs: Sequence[int]) -> Element | None:
+        """The innermost element with at least 4/5 of the words of paragraphs that is no paragraph itself."""
+        around, most = None, None
+        for element in self.elements:
+            words = paragraphs[element.last] - paragraphs[element.first]
+            if words and element.name not in INLINE and words * 5 >= paragraphs[-1] * 4:
+                around, most = most, element
+        if most is None:
+            return None
+        within = self.elements[self.numbers[id(most)] + 1 : most.end]
+        return around if all(element.name in INLINE for element in within) else most
+
     def _main(self, sums: Sequence[int]) -> Element | None:
         """The main element, or the one article, that holds enough of the words."""
         total = sums[-1]
@@ -180,3 +238,8 @@ class _Stages:
             if number >= end and within[number] <= 1 and self._is(number, ARTICLE):
                 end = element.end
                 yield number
+
+
+def _edges(element: Element) -> tuple[int, int]:
+    """The pieces at the edges of an element that separates words."""
+    return element.first, element.last - 1
