@@ -32,7 +32,7 @@ from es_neardupe.index import mapping, queries
 from es_neardupe.index.document_text import TextFields, prepared_text, values_of
 from es_neardupe.index.index import Index
 from es_neardupe.index.stored_fields import count_of, decode_signature, group_of, stored_fields
-from es_neardupe.keys.arrays import Ints
+from es_neardupe.keys.arrays import I16, Ints
 from es_neardupe.keys.text import contents
 from es_neardupe.records import Hit, Reference
 from es_neardupe.server.client import JSON
@@ -294,7 +294,7 @@ class ComparedPiece:
         self.not_compared[document] = self._left_out[document] + left
 
     @staticmethod
-    def _equal_slots(document: Candidate, others: Sequence[Candidate]) -> Ints:
+    def _equal_slots(document: Candidate, others: Sequence[Candidate]) -> I16:
         slots = slots_of([one.signature for one in others], len(document.signature))
         return equal_slots(document.signature, slots)
 

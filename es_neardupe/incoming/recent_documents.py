@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from es_neardupe.keys.arrays import Ints, Octets
+from es_neardupe.keys.arrays import I16, Octets
 from es_neardupe.records import Reference
 from es_neardupe.server.request_sizes import size_of
 
@@ -56,10 +56,10 @@ def slots_of(signatures: Sequence[bytes], size: int) -> Octets:
     return np.frombuffer(alike, np.uint8).reshape(len(signatures), size)
 
 
-def equal_slots(signature: bytes, others: Octets) -> Ints:
+def equal_slots(signature: bytes, others: Octets) -> I16:
     """How many slots a signature has in common with each of some others."""
     same = others == np.frombuffer(signature, np.uint8)
-    equal: Ints = same.view(np.uint8).sum(axis=1, dtype=np.uint16).astype(np.int64)  # half the time of count_nonzero
+    equal: I16 = same.view(np.uint8).sum(axis=1, dtype=np.uint16).view(np.int16)  # half the time of count_nonzero
     return equal
 
 

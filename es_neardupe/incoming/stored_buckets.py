@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from es_neardupe.incoming.recent_documents import Candidate, equal_slots, preference, slots_of
-from es_neardupe.keys.arrays import Ints, Octets, Positions
+from es_neardupe.keys.arrays import I16, Ints, Octets, Positions
 from es_neardupe.records import Reference
 
 MAXIMUM = 50_000
@@ -34,7 +34,7 @@ class Nearest(NamedTuple):
     """The documents with each text, principals first."""
     sizes: Sequence[int]
     """How many of them are candidates."""
-    equal_slots: Ints
+    equal_slots: I16
     """How many slots of its signature each text has in common with the new document."""
     number: int
     """The number of all texts that share keys."""
@@ -42,7 +42,7 @@ class Nearest(NamedTuple):
     """The number of documents with other texts."""
 
 
-NO_TEXTS = Nearest((), (), np.zeros(0, np.int64), 0, 0)
+NO_TEXTS = Nearest((), (), np.zeros(0, np.int16), 0, 0)
 
 
 class StoredBuckets:
@@ -160,8 +160,8 @@ class StoredBuckets:
         least = max(minimum, int(np.searchsorted(-texts, -NEAREST, side="right")) - 1)
         places = np.flatnonzero(shared > least)
         places = np.concatenate([places, np.flatnonzero(shared == least)[: NEAREST - len(places)]])
-        equal = equal_slots(document.signature, self._signatures[places])
-        best = np.argsort(-equal, kind="stable")[:maximum]
+        equal = equal_slots(document.signature, self._signatures.take(places, axis=0))
+        best = np.argsort(-equal, kind="stable")[:maximum]  # of 16 bits: a third of the time of 64
         chosen = sizes[places[best]]
         others = int(sizes[shared >= minimum].sum() - chosen.sum())
         found = [self._copies[place] for place in places[best].tolist()]

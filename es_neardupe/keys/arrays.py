@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+I16 = NDArray[np.int16]
 I32 = NDArray[np.int32]
 U16 = NDArray[np.uint16]
 U32 = NDArray[np.uint32]
