@@ -62,7 +62,12 @@ class StoredBuckets:
         self._sizes: Ints = np.zeros(0, np.int64)
         self._signatures: Octets = np.zeros((0, slots), np.uint8)
         self._dense: dict[str, Octets] = {}
-        self._sparse: dict[str, Positions] = {}
+        self._number: dict[str, int] = {}
+        """Key -> its number."""
+        self._with_key: Positions = np.zeros(0, np.intp)
+        """The texts with each key, in the order of their numbers."""
+        self._bounds = [0]
+        """Where those of a key begin, and those of the last one end."""
 
     @property
     def expired(self) -> bool:
@@ -109,17 +114,22 @@ class StoredBuckets:
         self._sizes = np.fromiter(map(len, self._copies), np.int64, len(self._copies))
         self._signatures = slots_of([one.signature for one in first], self._slots)
         number: dict[str, int] = defaultdict(count().__next__)
-        numbers = [number[key] for one in first for key in one.bands]
+        numbers = np.array([number[key] for one in first for key in one.bands], np.int32)
         of_text = np.repeat(np.arange(len(first)), [len(one.bands) for one in first])
-        of_text = of_text[np.argsort(numbers, kind="stable")]
-        ends = np.bincount(numbers, minlength=len(number)).cumsum()
-        self._dense, self._sparse = {}, {}
-        for key, start, end in zip(number, [0, *ends[:-1].tolist()], ends.tolist(), strict=True):
-            if (end - start) * _DENSE < len(first):
-                self._sparse[key] = of_text[start:end]
-            else:
+        sizes = np.bincount(numbers, minlength=len(number))
+        self._with_key = of_text[np.argsort(numbers, kind="stable")]
+        self._bounds = [0, *sizes.cumsum().tolist()]
+        self._number = dict(number)
+        self._dense = {}
+        for key, size in zip(number, sizes.tolist(), strict=True):
+            if size * _DENSE >= len(first):
                 self._dense[key] = np.zeros(len(first), np.uint8)
-                self._dense[key][of_text[start:end]] = 1
+                self._dense[key][self._texts_with(key)] = 1
+
+    def _texts_with(self, key: str) -> Positions:
+        """The texts with a key that one of them has."""
+        number = self._number[key]
+        return self._with_key[self._bounds[number] : self._bounds[number + 1]]
 
     def sizes(self, replaced: Collection[Reference]) -> Ints:
         """The number of documents of each text, without those that the run has replaced or deleted."""
@@ -141,14 +151,14 @@ class StoredBuckets:
 
         ``sizes``: see `sizes`. ``may_match`` chooses those of some documents that count, instead of ``sizes`` of them.
         """
-        if self._dense.keys().isdisjoint(document.bands) and self._sparse.keys().isdisjoint(document.bands):
+        if self._number.keys().isdisjoint(document.bands):
             return NO_TEXTS
         shared = np.zeros(len(self._copies), np.uint8)
         for key in document.bands:
             if key in self._dense:
                 shared += self._dense[key]
-            elif key in self._sparse:
-                shared[self._sparse[key]] += 1
+            elif key in self._number:
+                shared[self._texts_with(key)] += 1
         if may_match is not None:
             sizes = sizes.copy()
             for place in np.flatnonzero(shared >= minimum).tolist():
