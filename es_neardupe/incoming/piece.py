@@ -288,7 +288,7 @@ class ComparedPiece:
         sizes = [*near.sizes, *map(len, self._texts[document])]
         equal = self._equal_slots(document, [copies[0] for copies in self._texts[document]])
         best = np.argsort(-np.concatenate([near.equal_slots, equal]), kind="stable")[:number].tolist()
-        chosen = (one for place in best for one in self._may_match(document, texts[place][:_COPIES]))
+        chosen = self._may_match(document, (one for place in best for one in texts[place][:_COPIES]))
         self._candidates[document] = self._by_text(map(self._of_this_piece, chosen))
         left = sum(sizes) + near.others - sum(sizes[place] for place in best)
         self.not_compared[document] = self._left_out[document] + left
