@@ -10,6 +10,7 @@ from typing import Any
 
 from es_neardupe.errors import Forbidden, NotFound, SettingsError
 from es_neardupe.groups.registry import GroupRecord, Registry
+from es_neardupe.groups.sizes import largest_groups
 from es_neardupe.index import queries
 from es_neardupe.index.index import Index
 from es_neardupe.index.stored_fields import count_of, decode_grouping, group_of, stored_fields
@@ -196,12 +197,29 @@ def read_groups(index: Index, *, min_size: int = 2, top: int | None = None, grou
     """As `groups`, but from the documents alone: ``known`` is None."""
     if min_size < 2 or (top is not None and top < 1):
         raise SettingsError(f"{option('min_size')} must be 2 or more, {option('top')} 1 or more.")
-    members, principals = _members_and_principals(index, group)
-    records = known_records(index, [id for id, several in principals.items() if len(several) > 1])
-    found = [_group(id, _principal(principals.get(id, []), records.get(id)), some) for id, some in members.items()]
+    found = None if top is None or group is not None else _largest_groups(index, top)
+    if found is None:
+        found = _groups(index, queries.grouped_members(index.fields, group))
     large = [one for one in found if one.size >= min_size]
     large.sort(key=lambda one: (-one.size, one.group))
     return large[:top]
+
+
+def _largest_groups(index: Index, number: int) -> list[Group] | None:
+    """So many of the largest groups, without reading the others. None if they are too many, or if the documents that
+    are read are not those that were counted: some changed meanwhile, or are damaged or deleted."""
+    if number > _TERMS:
+        return None
+    sizes = largest_groups(index, number)
+    found = _groups(index, queries.members_of(index.fields, list(sizes)))
+    return found if {one.group: one.size for one in found} == sizes else None
+
+
+def _groups(index: Index, query: dict[str, Any]) -> list[Group]:
+    """The groups whose members match a query."""
+    members, principals = _members_and_principals(index, query)
+    records = known_records(index, [id for id, several in principals.items() if len(several) > 1])
+    return [_group(id, _principal(principals.get(id, []), records.get(id)), some) for id, some in members.items()]
 
 
 def groups_with_ids(index: Index, ids: Collection[str]) -> list[Group]:
@@ -224,7 +242,7 @@ def groups_with_ids(index: Index, ids: Collection[str]) -> list[Group]:
 def differing_groups(index: Index, registered: Mapping[str, GroupRecord | None]) -> frozenset[str]:
     """The groups whose size, principal or similarities differ between documents and registry, or that only one of them
     has; None is a damaged record."""
-    members, principals = _members_and_principals(index, None)
+    members, principals = _members_and_principals(index, queries.grouped_members(index.fields))
 
     def differs(id: str) -> bool:
         record, similarities = registered[id], [member.similarity for member in members[id]]
@@ -239,12 +257,14 @@ def differing_groups(index: Index, registered: Mapping[str, GroupRecord | None])
     return frozenset(different | (members.keys() ^ registered.keys()))
 
 
-def _members_and_principals(index: Index, group: str | None) -> tuple[dict[str, list[Member]], dict[str, list[Member]]]:
-    """Group id -> the members of this group, or of each, without the principal; and the documents that are marked as
-    its principal."""
+def _members_and_principals(
+    index: Index, query: dict[str, Any]
+) -> tuple[dict[str, list[Member]], dict[str, list[Member]]]:
+    """Group id -> its members that match a query, without the principal; and the documents that are marked as its
+    principal."""
     prefix = index.settings.prefix
     members: dict[str, list[Member]] = {}
-    for hit in _read(index, queries.grouped_members(index.fields, group)):
+    for hit in _read(index, query):
         _add(members, hit, prefix)
     principals: dict[str, list[Member]] = {}
     for ids in chunked(sorted(members), _TERMS):

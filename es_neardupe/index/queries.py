@@ -310,6 +310,11 @@ def grouped_members(fields: Fields, group: str | None = None) -> JSON:
     return all_of({"term": {fields.principal: False}}, {"term": {fields.group: group}} if group else None)
 
 
+def members_of(fields: Fields, groups: Sequence[str]) -> JSON:
+    """The documents of the given groups that are not their principals."""
+    return all_of(grouped_members(fields), {"terms": {fields.group: list(groups)}})
+
+
 def groups_by_id(fields: Fields, groups: Sequence[str]) -> JSON:
     """The principals of the given groups."""
     return all_of({"terms": {fields.group: list(groups)}}, {"term": {fields.principal: True}})

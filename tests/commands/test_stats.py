@@ -16,6 +16,7 @@ from es_neardupe.commands.group.steps import GroupReport
 from es_neardupe.commands.stats import counts
 from es_neardupe.commands.stats.counts import GroupSizes, StatsReport
 from es_neardupe.errors import SettingsError
+from es_neardupe.groups import sizes
 from es_neardupe.server.client import Client, ForwardingClient
 
 SETTINGS = Settings(("text",))
@@ -262,7 +263,7 @@ def test_groups_are_counted_page_by_page(
     client: Client, index_name: str, monkeypatch: pytest.MonkeyPatch, sidecar: bool
 ) -> None:
     """Damaged groups too: each is as large as `groups` says."""
-    monkeypatch.setattr(counts, "_GROUPS", 2)
+    monkeypatch.setattr(sizes, "_PAGE", 2)
     make_index(client, index_name, settings={"number_of_shards": 2})
     sources = {f"g{n}d{k}": {"text": text} for n in range(7) for k, text in enumerate(family(n, n + 2))}
     put(client, index_name, sources)
@@ -283,8 +284,10 @@ def test_groups_are_counted_page_by_page(
     if not sidecar:
         change(client, index_name, by_size[8].members[3].id, {"neardupe": {"group": "no id"}})
         change(client, index_name, by_size[8].members[4].id, {"neardupe": {"similarity": 7}})
-    assert neardupe.stats().groups == GroupSizes.of(one.size for one in neardupe.groups())
+    found = neardupe.groups()
+    assert neardupe.stats().groups == GroupSizes.of(one.size for one in found)
     assert neardupe.stats().groups.count == 6
+    assert all(neardupe.groups(top=number) == found[:number] for number in (1, 3, 6, 7))
 
 
 @pytest.mark.product("each")

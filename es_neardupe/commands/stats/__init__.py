@@ -44,12 +44,13 @@ def stats(
     """
     from es_neardupe.commands.stats.counts import (
         MAX_BUCKETS,
+        GroupSizes,
         StatsReport,
         bytes_per_document,
         documents_in_scope,
-        group_sizes,
         largest_buckets,
     )
+    from es_neardupe.groups.sizes import group_sizes
     from es_neardupe.index.index import opened
 
     if buckets is not None and not 1 <= buckets <= MAX_BUCKETS:
@@ -65,7 +66,7 @@ def stats(
         fields=index.settings.fields,
         threshold=index.settings.threshold,
         scope=scope,
-        groups=group_sizes(index),
+        groups=GroupSizes.of(size for _, size in group_sizes(index)),
         buckets=None if buckets is None else largest_buckets(index, buckets),
         bytes_per_document=bytes_per_document(index, scope.documents) if disk_usage else None,
     )

@@ -13,12 +13,9 @@ from es_neardupe.index import queries
 from es_neardupe.index.index import Index
 from es_neardupe.index.mapping import fields_mapping
 from es_neardupe.index.slices import random_hits
-from es_neardupe.index.stored_fields import KEY_LENGTH, group_of
+from es_neardupe.index.stored_fields import KEY_LENGTH
 from es_neardupe.records import Product, State, one_line
 from es_neardupe.server.client import path
-
-_GROUPS = 5000
-"""Groups counted in one request."""
 
 _SAMPLE = 10_000
 """Documents whose keys are read to find large buckets."""
@@ -156,24 +153,6 @@ def documents_in_scope(index: Index) -> StatsScope:
         ungrouped=waiting - deleted,
         deleted=deleted,
     )
-
-
-def group_sizes(index: Index) -> GroupSizes:
-    """The sizes of the stored groups, counted in pages. A group whose principal was deleted has only its members."""
-    sizes: Counter[int] = Counter()
-    after: Mapping[str, Any] | None = None
-    while True:
-        page = index.documents.search(queries.member_counts(index.fields, _GROUPS, after))
-        found = page["aggregations"]["groups"]
-        members = {bucket["key"]["group"]: int(bucket["doc_count"]) for bucket in found["buckets"]}
-        members = {group: number for group, number in members.items() if group_of({"group": group})}
-        if members:
-            answer = index.documents.search(queries.principal_counts(index.fields, list(members)))
-            principals = {bucket["key"] for bucket in answer["aggregations"]["groups"]["buckets"]}
-            sizes.update(number + (group in principals) for group, number in members.items())
-        after = found.get("after_key")
-        if after is None or len(found["buckets"]) < _GROUPS:
-            return GroupSizes.of(size for size in sizes.elements() if size > 1)
 
 
 def largest_buckets(index: Index, number: int) -> LargestBuckets:

@@ -86,6 +86,17 @@ FINGERPRINTED = {"bool": {"filter": [{"term": {"nd.scheme": "v1-1"}}, {"exists":
             },
         ),
         (
+            queries.members_of(F, ["a", "b"]),
+            {
+                "bool": {
+                    "filter": [
+                        {"bool": {"filter": [{"term": {"nd.principal": False}}]}},
+                        {"terms": {"nd.group": ["a", "b"]}},
+                    ]
+                }
+            },
+        ),
+        (
             queries.principal_counts(F, ["a", "b"]),
             {
                 "size": 0,
@@ -397,7 +408,7 @@ def test_every_query_is_tested() -> None:
         "median_lengths",
         "processed",
     }
-    tested |= {"member_counts", "of_relations", "principal_counts", "sharing_counts", "without_relations"}
+    tested |= {"member_counts", "members_of", "of_relations", "principal_counts", "sharing_counts", "without_relations"}
     tested |= {
         "others",
         "sampled",
