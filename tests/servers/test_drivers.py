@@ -60,6 +60,9 @@ _HEAVY = {
     "aiohttp",
     "pyarrow",
     "pandas",
+    "jinja2",
+    "selectolax",
+    "psutil",
 }
 """Packages that take as long to import as a command that does little."""
 
