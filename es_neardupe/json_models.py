@@ -29,7 +29,7 @@ from es_neardupe.groups.registry import GroupRecord
 from es_neardupe.records import Address
 from es_neardupe.signatures import defaults_of, meaning_of
 from es_neardupe.similarity.comparison import CompareReport
-from es_neardupe.similarity.facts.kinds import FACT_NAMES
+from es_neardupe.similarity.facts.kinds import FACT_NAMES, NO_FACTS
 from es_neardupe.views.document_pages import DocumentPart
 
 _STRICT = ConfigDict(extra="forbid")
@@ -53,7 +53,7 @@ class ProblemAnswer(BaseModel):
 
 _FACT_NAMES = "|".join(FACT_NAMES)
 FactNames: TypeAlias = list[
-    Annotated[str, WithJsonSchema({"type": "string", "pattern": f"^({_FACT_NAMES})(,({_FACT_NAMES}))*$"})]
+    Annotated[str, WithJsonSchema({"type": "string", "pattern": f"^({NO_FACTS}|({_FACT_NAMES})(,({_FACT_NAMES}))*)$"})]
 ]
 """Kinds of facts that decide, as those of ``--facts``, whose message names the known ones."""
 

@@ -99,7 +99,7 @@ MATCH_DEFAULTS: MatchOptions = {
     "features": (),
     "ngram": None,
     "whitespace": False,
-    "facts": (),
+    "facts": None,
     "within": (),
     "across": None,
 }

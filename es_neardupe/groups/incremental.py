@@ -291,7 +291,7 @@ def affected_pairs(run: GroupRun, scope: RunScope) -> tuple[Verified, PairDecisi
             criterion.measure,
             corpus,
             copies=criterion.copies_match,
-            facts=bool(criterion.facts),
+            signs=criterion.signs_decide,
             rules=rules,
             affected=AffectedRows(inside, memory, earlier),
             limit=limit

@@ -89,7 +89,7 @@ def verified_pairs(
     corpus: FingerprintColumns,
     *,
     copies: bool,
-    facts: bool = False,
+    signs: bool = False,
     rules: GroupRules = DEFAULT_RULES,
     affected: AffectedRows | None = None,
     limit: MemoryLimit | None = None,
@@ -97,13 +97,13 @@ def verified_pairs(
 ) -> Verified:
     """Join the keys of a corpus, and compare each candidate pair by its current texts.
 
-    ``copies``: whether exact copies are treated as one text; if ``facts`` decide, those with equal signs are. ``rules``
+    ``copies``: whether exact copies are treated as one text; if ``signs`` decide, those with equal signs are. ``rules``
     limit which documents may form a pair. With ``affected``, only pairs with at least one of these rows are verified.
     Raises `SettingsError` for more pairs than the ``limit`` allows.
     """
     memory = None if affected is None else affected.memory
     classes, documents = classes_of(corpus, copies), None
-    if facts and copies:
+    if signs and copies:
         documents = CurrentDocuments.of_corpus(index.client, index.settings, corpus)
         classes = with_equal_signs(corpus, classes, documents, progress)
 

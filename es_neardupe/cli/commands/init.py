@@ -108,6 +108,7 @@ def init(
     """
 
     from es_neardupe.index.settings import Settings
+    from es_neardupe.verification.match_rules import MatchRules
 
     given["measure"] = given["measure"] or options.preset_measure(preset)
     settings = Settings.chosen(
@@ -138,9 +139,11 @@ def init(
     show_first(report.requests)
     if report.by_lengths is not None:
         _show_lengths(report.by_lengths, settings.detection)
-    if (chosen := report.chosen(settings)).min is not None:
-        match = f"--measure {chosen.measure.value} --min {chosen.min:g}"
-        say(f"Without other options, group, pairs and similar use {match}.")
+    chosen = report.chosen(settings)
+    match = [] if chosen.min is None else [f"--measure {chosen.measure.value} --min {chosen.min:g}"]
+    match += [f"--facts {one}s" for one in MatchRules.of(chosen).facts]
+    if match:
+        say(f"Without other options, group, pairs and similar use {' '.join(match)}.")
     at_its_own = preset is not None and given["threshold"] is None
     if report.by_lengths is None and report.detection < settings.detection and not at_its_own:
         source = "--bands and --rows" if preset is None else f"the preset {preset}, which is for higher thresholds"

@@ -160,7 +160,7 @@ class Run(GroupRun):
                 files=files,
             ),
             copies=self.criterion.copies_match,
-            facts=bool(self.criterion.facts),
+            signs=self.criterion.signs_decide,
             rules=rules,
             limit=self.limit,
             progress=self.progress,

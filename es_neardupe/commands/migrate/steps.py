@@ -239,8 +239,8 @@ def _inherit_groups(old: Index, new: Index, at: str) -> None:
     last = Registry(old).last_run()
     if last is not None and last.rules is not None:
         rules = last.rules
-        if old.settings.measure is not new.settings.measure:
-            rules = replace(rules, match=MatchRules.of(new.settings))
+        if MatchRules.of(old.settings) != (match := MatchRules.of(new.settings)):
+            rules = replace(rules, match=match)
         Registry(new).hand_over_rules(rules, at)
 
 

@@ -85,10 +85,10 @@ def pairs(
     from es_neardupe.verification.verify import verified_pairs
 
     progress = given["progress"]
-    if related and not given["facts"]:
-        raise SettingsError(f"{option('related')} is for {option('facts')}: give it too.")
     index = opened(index, texts=True)
     chosen = MatchRules.of(index.settings).having(given)
+    if related and not chosen.facts:
+        raise SettingsError(f"{option('related')} is for {option('facts')}: give it too.")
     limit = None if memory is None else MemoryLimit(memory)
     match = match_criterion(index, chosen, renew=renew, limit=limit, progress=progress)
     shown = shown_fields(index, fields)
@@ -100,7 +100,7 @@ def pairs(
             match.measure,
             read_fingerprints(index, progress, rules, slices=given["slices"], limit=limit, files=files),
             copies=copies,
-            facts=bool(match.facts),
+            signs=match.signs_decide,
             rules=rules,
             limit=limit,
             progress=progress,

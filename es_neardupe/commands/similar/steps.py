@@ -328,8 +328,8 @@ class Lookup:
         return found, len(hits)
 
     def _signs(self, hit: Hit) -> str:
-        """What distinguishes documents with the same content hash: if facts decide, their signs."""
-        return signs_of(prepared_text(hit.source, self.index.settings)) if self.match.facts else ""
+        """What distinguishes documents with the same content hash: their signs, if these decide."""
+        return signs_of(prepared_text(hit.source, self.index.settings)) if self.match.signs_decide else ""
 
     def _listed(self, scope: Mapping[str, Any], maximum: int) -> tuple[list[_Candidate], int]:
         """The documents that share most keys, without their texts."""

@@ -107,9 +107,9 @@ class _LastRules:
         """The candidates that `group` would verify, compared by their current texts."""
         corpus = read_fingerprints(self.index, progress, self.group)
         copies, measure = criterion.copies_match, criterion.measure
-        facts = bool(criterion.facts)
+        signs = criterion.signs_decide
         verified = verified_pairs(
-            self.index, measure, corpus, copies=copies, facts=facts, rules=self.group, progress=progress
+            self.index, measure, corpus, copies=copies, signs=signs, rules=self.group, progress=progress
         )
         return with_facts(verified, criterion, progress)
 

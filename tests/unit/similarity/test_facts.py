@@ -575,10 +575,15 @@ def test_values_of_the_option() -> None:
     assert parse_facts("names") == {FactKind.NAME}
     assert parse_facts("figures, names") == parse_facts(["figures", "names"])
     assert parse_facts("all") == set(FactKind) - {FactKind.STAMP, FactKind.COUNTER, FactKind.CONTACT}
+    assert parse_facts("none") == parse_facts([]) == frozenset()
     assert parse_facts("facts") | parse_facts("words,titles") == parse_facts("all")
     assert set(FACT_NAMES) == {f"{kind.value}s" for kind in FactKind} | {"figures", "facts", "all"}
-    with pytest.raises(SettingsError, match=r"Unknown kind of facts 'name'\. Known: amounts, numbers, .*, all\."):
+    with pytest.raises(
+        SettingsError, match=r"Unknown kind of facts 'name'\. Known: amounts, numbers, .*, all, or none"
+    ):
         parse_facts("figures,name")
+    with pytest.raises(SettingsError, match="'none'"):
+        parse_facts("none,names")
 
 
 VOCABULARY = """
