@@ -11,7 +11,7 @@ from rapidfuzz.distance import DamerauLevenshtein
 from es_neardupe.similarity.facts.numerals import LOSS
 from es_neardupe.similarity.facts.opposites import are_opposites
 from es_neardupe.similarity.facts.symbols import prefixes_differ, symbols_of
-from es_neardupe.similarity.facts.vocabulary import ABBREVIATED, CURRENCY_SIGNS
+from es_neardupe.similarity.facts.vocabulary import ABBREVIATED, CURRENCY_SIGNS, SPELLINGS
 
 MIN_SIMILARITY = 0.8
 """Minimum similarity (Damerau 1964) of two spellings of a word of `_MIN_LETTERS` or more. Iran and Iraq have 0.75."""
@@ -25,6 +25,9 @@ _MINUS = re.compile(
 )
 _WORD = re.compile(r"\w+")
 _LETTER = re.compile(r"[^\W\d]")
+_OTHER_SPELLING = re.compile(rf"^(?:{'|'.join(SPELLINGS)})")
+_PLURALS = (("y", "ies"), ("f", "ves"), ("fe", "ves"), ("al", "aux"), ("z", "ces"))
+"""Ends of words, and what they are in the plural: battery, shelf, knife, cheval, luz."""
 _BLANK_INSIDE = re.compile(r"(?<=\d)[ \u00a0\u2009\u202f](?=\d)")
 _MIN_DIVIDED = 5
 """Digits of a number that may be divided by blanks."""
@@ -95,9 +98,19 @@ def is_variant(one: str, other: str) -> bool:
         return True
     if (len(short) >= 2 and long.startswith(short)) or short in ABBREVIATED.get(long, ()):
         return True
-    if len(short) >= _MIN_LETTERS and DamerauLevenshtein.normalized_similarity(short, long) >= MIN_SIMILARITY:
+    if _are_similar(short, long):
         return True
     if " " not in other and other.isalnum():
         return False
     initials = "".join(word[0] for word in _WORD.findall(other.casefold()))
     return len(initials) > 1 and short == initials
+
+
+def _are_similar(short: str, long: str) -> bool:
+    """Whether a word is similar to another one as they are, in the plural, or with one spelling of their beginnings."""
+    if any(short.endswith(end) and long == short.removesuffix(end) + plural for end, plural in _PLURALS):
+        return True
+    if len(short) < _MIN_LETTERS:
+        return False
+    spelled = [_OTHER_SPELLING.sub(lambda found: SPELLINGS[found[0]], word) for word in (short, long)]
+    return any(DamerauLevenshtein.normalized_similarity(*pair) >= MIN_SIMILARITY for pair in ([short, long], spelled))

@@ -486,12 +486,36 @@ ABBREVIATED = {
         international intl
         gesellschaft ges
         strasse str
-        gray grey
         fiscal fy
         """.strip().splitlines()
     )
 }
-"""Words with the abbreviations, or spellings, that are neither their beginning nor similar enough."""
+"""Words with the abbreviations that are neither their beginning nor similar enough."""
+SPELLINGS = {
+    "grey": "gray",
+    "jewell": "jewel",
+    "tyre": "tire",
+    "cheque": "check",
+    "kerb": "curb",
+    "plough": "plow",
+    "draught": "draft",
+    "disc": "disk",
+    "manoeuv": "maneuv",
+    "cosy": "cozy",
+    "cosi": "cozi",
+    "sulph": "sulf",
+    "whilst": "while",
+    "learnt": "learned",
+    "burnt": "burned",
+    "spelt": "spelled",
+    "doughnut": "donut",
+    "dyke": "dike",
+    "gaol": "jail",
+    "photo": "foto",
+    "delphin": "delfin",
+    "yoghourt": "yaourt",
+}
+"""Beginnings of words with another spelling that is not similar enough."""
 PERSONAL_TITLES = _words(
     """
     senator senators sen sens representative representatives rep reps congressman congresswoman mr mrs ms dr

@@ -655,6 +655,18 @@ def test_abbreviations_have_two_letters(one: str, other: str, same: bool) -> Non
     assert is_variant(one, other) == is_variant(other, one) == same
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        *(("tyre", "tire"), ("cheques", "checks"), ("jewellery", "jewelry"), ("grey", "gray"), ("Photo", "Foto")),
+        *(("battery", "batteries"), ("knife", "knives"), ("shelf", "shelves"), ("cheval", "chevaux"), ("luz", "luces")),
+    ],
+)
+def test_other_spellings_and_plurals(one: str, other: str) -> None:
+    assert is_variant(one, other)
+    assert is_variant(other, one)
+
+
 def test_each_fact_cancels_one_other() -> None:
     one, other = (tokens.part(0, len(tokens)).facts for tokens in map(fact_tokens, ("5 men and 5 women", "5 men")))
     assert [len(left) for left in without_compatible(one, other)] == [1, 0]
