@@ -29,6 +29,8 @@ _MAX_NEGATION = 4
 """Tokens of a change by which only a negation comes or goes."""
 _MAX_SIZE = 2
 """Tokens of a slot in which S, M, L and the like are sizes."""
+_MIN_TITLE = 3
+"""Words and facts of two titles that differ in one word, wherever it stands."""
 _MAX_OTHERS = 2
 """Other words in a slot of facts."""
 _MAX_AGAINST_WORDS = 3
@@ -294,8 +296,8 @@ def _place(text: FactTokens, token: SlotToken | None) -> Range:
 def _left_over(
     texts: tuple[FactTokens, FactTokens], left: tuple[list[SlotToken], list[SlotToken]]
 ) -> Iterator[tuple[FactKind, SlotToken | None, SlotToken | None]]:
-    """Each kind of which both sides have facts, and none that may be the same, with the first of each side; then an
-    edition that one side has."""
+    """Each kind of which both sides have facts, and none that may be the same, with the first of each side; then words
+    by which products differ."""
     for kind in _NUMERIC:
         a, b = ([one for one in side if one.kind is kind and not one.mark] for side in left)
         if a and b and not any(are_compatible(x, y) for x in a for y in b):
@@ -312,7 +314,27 @@ def _left_over(
     )
     if x or y:
         yield FactKind.NAME, x, y
-    yield from _other_qualities(*(text.part(0, len(text)).tokens for text in texts))
+    titles = [[one for one in text.part(0, len(text)).tokens if one.kind or one.flags & _CONTENT] for text in texts]
+    x, y = (next((one for one in title if one.key in words.CONDITIONS), None) for title in titles)
+    if bool(x) != bool(y):
+        yield FactKind.WORD, x, y
+    yield from _other_qualities(*titles)
+    if min(map(len, titles)) >= _MIN_TITLE:
+        a, b = _words_of_one(texts, titles)
+        if len(a) == len(b) == 1:
+            yield FactKind.WORD, a[0], b[0]
+
+
+def _words_of_one(
+    texts: tuple[FactTokens, FactTokens], titles: Sequence[Sequence[SlotToken]]
+) -> Iterator[list[SlotToken]]:
+    """The words of each title of which the other has no variant."""
+    words_of_one = [
+        [one for one in title if one.kind is None and len(one.key) > 1 and not has(other.all_keys, one.hash)]
+        for title, other in zip(titles, reversed(texts), strict=True)
+    ]
+    for side, other in zip(words_of_one, reversed(words_of_one), strict=True):
+        yield [one for one in side if not any(_may_be_same(one.key, known.key) for known in other)]
 
 
 def _other_qualities(a: Sequence[SlotToken], b: Sequence[SlotToken]) -> Iterator[tuple[FactKind, SlotToken, SlotToken]]:
@@ -330,6 +352,14 @@ def _other_qualities(a: Sequence[SlotToken], b: Sequence[SlotToken]) -> Iterator
 
 def _is_edition(token: SlotToken) -> bool:
     return token.key in words.EDITIONS and token.written[0].isupper()
+
+
+def _may_be_same(one: str, other: str) -> bool:
+    """Whether two words of titles are variants, contain each other (Holz and Holztisch), or may be one colour or the
+    like."""
+    qualities = [words.QUALITIES.get(word, ("", frozenset()))[1] for word in (one, other)]
+    is_part = (one in other or other in one) and not are_opposites(one, other)
+    return is_part or is_variant(one, other) or not qualities[0].isdisjoint(qualities[1])
 
 
 def _is_a_call(text: FactTokens, token: SlotToken) -> bool:

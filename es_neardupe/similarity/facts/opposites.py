@@ -32,8 +32,8 @@ _BEGINNINGS = tuple(
         """
     )
 )
-_ENDS = tuple((one[::-1], other[::-1]) for one, other in _pairs("or/ee er/ee ful/less"))
-"""Each from its last letter on."""
+_ENDS = tuple((one[::-1], other[::-1]) for one, other in _pairs("or/ee er/ee ful/less ette/"))
+"""Each from its last letter on; leatherette is no leather."""
 _DENYING = ("un", "in", "im", "il", "ir", "non", "dis", "mis", "de", "des", "dés")
 _ENDS_OF_ADJECTIVES = ("ic", "al", "ous", "isch", "ique", "ico", "ica", "chron")
 """Those before which ``a`` denies: asymmetric, but not around."""

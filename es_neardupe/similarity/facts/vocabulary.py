@@ -362,6 +362,16 @@ PERCENT = frozenset(("%", "percent", "pct", "prozent", "porciento", *PER_MILLE))
 PER_CENT = {"per": "cent", "pour": "cent", "por": "ciento"}
 EDITIONS = _words("pro max plus ultra mini lite fe se air")
 """Words by which products of one name are others: a title has one, or not."""
+CONDITIONS = _words(
+    """
+    refurbished renewed reconditioned faux imitation artificial replica plated
+    generalüberholt generalüberholte generalüberholter generalüberholtes gebraucht gebrauchte gebrauchter gebrauchtes
+    reconditionné reconditionnée reconditionnés reconditionnées simili plaqué plaquée
+    reacondicionado reacondicionada reacondicionados reacondicionadas imitación chapado chapada
+    ricondizionato ricondizionata ricondizionati ricondizionate usato usata finta finto placcato placcata
+    """
+)
+"""The same of products that are not new, or not of what they seem to be."""
 SIZES = _words("XS S M L XL XXL XXXL")
 
 QUALITIES = {

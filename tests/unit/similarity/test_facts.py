@@ -468,6 +468,44 @@ def test_an_edition_makes_another_product() -> None:
 
 
 @pytest.mark.parametrize(
+    ("a", "b", "reading"),
+    [
+        ("vase, glass, handmade, 30 cm", "handmade vase 30 cm, ceramic", ("glass", "ceramic")),
+        ("dining table in oak, 180 cm", "180 cm pine dining table", ("oak", "pine")),
+        ("full-time nurse, Leeds", "nurse, Leeds, part-time", ("full", "part")),
+        ("unsalted butter 250 g", "butter, salted, 250 g", ("unsalted", "salted")),
+        ("leather cover for e-reader", "e-reader cover, leatherette", ("leather", "leatherette")),
+        ("Holztisch rund 90 cm", "Tisch Holz rund 90 cm", ()),
+        ("wooden table 90 cm", "table 90 cm, wood", ()),
+        ("black running shoes", "running shoes schwarz", ()),
+        ("gas grill with three burners", "grill with lid, charcoal", ()),  # too many other words
+        ("gas grill", "grill, charcoal", ()),  # too few words
+    ],
+)
+def test_one_word_of_each_title(a: str, b: str, reading: tuple[str, str] | tuple[()]) -> None:
+    """If each has exactly one that the other lacks, they differ, wherever these stand."""
+    found = facts_of(a, b)
+    assert [(one.kinds, (one.words_a, one.words_b)) for one in found] == (
+        [((FactKind.WORD,), reading)] if reading else []
+    )
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "differ"),
+    [
+        ("ThinkPad 14 inch 16 GB", "ThinkPad 14 inch 16 GB refurbished", True),
+        ("faux leather wallet, brown", "leather wallet, brown", True),
+        ("gebrauchte Kamera 24 MP", "Kamera 24 MP (gebraucht)", False),
+        ("smartphone 128 GB negro", "smartphone reacondicionado 128 GB negro", True),
+        ("new ThinkPad 14 inch 16 GB", "ThinkPad 14 inch 16 GB", False),
+    ],
+)
+def test_the_condition_of_a_product(a: str, b: str, differ: bool) -> None:
+    """A title without one is about a new, or genuine, product."""
+    assert [one.kinds for one in facts_of(a, b)] == ([(FactKind.WORD,)] if differ else [])
+
+
+@pytest.mark.parametrize(
     ("a", "b", "differ"),
     [
         ("black running shoes Nike size 42", "Nike running shoes size 42 red", True),
