@@ -5,8 +5,12 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 
+from es_neardupe.similarity.facts.vocabulary import CURRENCY_SIGNS
+
 LOSS = r"(?:\d{1,3}(?:[.,]\d+)+|\d{5,})"
 """A number that in brackets, in a cell of a table, is a negative one, and rather no note, year or count."""
+IN_BRACKETS = rf"(?:[{CURRENCY_SIGNS}]\d[\d.,]*|\d[\d.,]*\s?[{CURRENCY_SIGNS}]|{LOSS})\)"
+"""After an opening bracket: an amount or a number that may be a negative one."""
 _MYRIAD = re.compile(r"(\d+(?:,\d{3})*(?:\.\d+)?)\s?([百千백천]?)([万萬億亿兆만억조]?)")
 _POWERS = {
     **dict.fromkeys("百백", 2),

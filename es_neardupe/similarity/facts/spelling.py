@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from rapidfuzz.distance import DamerauLevenshtein
 
-from es_neardupe.similarity.facts.numerals import LOSS
+from es_neardupe.similarity.facts.numerals import IN_BRACKETS
 from es_neardupe.similarity.facts.opposites import are_opposites
 from es_neardupe.similarity.facts.symbols import prefixes_differ, symbols_of
 from es_neardupe.similarity.facts.vocabulary import ABBREVIATED, CURRENCY_SIGNS, SPELLINGS
@@ -21,7 +21,7 @@ _DIGITS = re.compile(r"\d+")
 _SIGNS = re.compile(f"[{CURRENCY_SIGNS}%‰]")
 _MINUS = re.compile(
     rf"(?:^|[\s(])(?:[-−][{CURRENCY_SIGNS}]?\d|\.\d+\s?(?:%|[^\W\d]))|[{CURRENCY_SIGNS}](?:\(\d|\.\d)"
-    rf"|\((?:[{CURRENCY_SIGNS}]\d[\d.,]*|\d[\d.,]*\s?[{CURRENCY_SIGNS}]|{LOSS})\)"
+    rf"|\({IN_BRACKETS}"
 )
 _WORD = re.compile(r"\w+")
 _LETTER = re.compile(r"[^\W\d]")

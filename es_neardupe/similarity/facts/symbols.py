@@ -7,6 +7,7 @@ import re
 import unicodedata
 
 from es_neardupe.options import FactKind
+from es_neardupe.similarity.facts.numerals import IN_BRACKETS
 from es_neardupe.similarity.facts.vocabulary import CURRENCY_SIGNS
 
 _YES, _NO = "✓✔☑✅", "✗✘✕✖☒❌❎☐"
@@ -26,7 +27,7 @@ _PREFIXED = r"(?<=\d)\s?(?:[mM](?:W|V|J|Pa)\b|[kMG][bB](?:ps)?\b)"
 _PREFIX = re.compile(_PREFIXED)
 _SIGNS = re.compile(
     rf"{SYMBOL}|{_PREFIXED}|[{CURRENCY_SIGNS}¢₫฿₦₱₡₲₵₸₼₾%‰](?:\((?=\d))?"
-    rf"|\((?=[{CURRENCY_SIGNS}]?\d[\d.,]*\s?[{CURRENCY_SIGNS}]?\))"  # negative amounts in tables
+    rf"|\((?={IN_BRACKETS})"
     rf"|(?<![^\s(\[])[-−](?=[{CURRENCY_SIGNS}]?\d)|(?<![^\s(\[{CURRENCY_SIGNS}])\.(?=\d)"
 )
 _NEAR, _LETTERS = 20, 4
