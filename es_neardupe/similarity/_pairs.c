@@ -1,8 +1,8 @@
 /* The inner loops of comparing pairs of texts in C: greedy string tiling, edit distance, common features, and the
- * changes of tokens (_changes.h); and the ordinary words of a text (_words.h). They give the
- * same results as the code in Python beside each of their callers, which does the work where this was not built, and for
- * pairs that are refused here. So time is at most proportional to the length of the texts (for tiles times a logarithm),
- * whatever they hold. Every access to memory is within what was handed in.
+ * changes of tokens (_changes.h); the ordinary words of a text (_words.h), and the flags of its tokens (_flags.h). They
+ * give the same results as the code in Python beside each of their callers, which does the work where this was not built,
+ * and for pairs that are refused here. So time is at most proportional to the length of the texts (for tiles times a
+ * logarithm), whatever they hold. Every access to memory is within what was handed in.
  *
  * Tiling: the windows of b are put into a hash table, those of a looked up. A pair of equal windows begins a run if the
  * words before it differ; the run is extended word by word. Tiles are chosen from the runs by a heap, the longest first.
@@ -539,6 +539,7 @@ static PyObject *common(PyObject *self, PyObject *args)
 
 #include "_changes.h"
 #include "_words.h"
+#include "_flags.h"
 
 static PyMethodDef methods[] = {
     {"tiles", tiles, METH_VARARGS, tiles_doc},
@@ -547,6 +548,7 @@ static PyMethodDef methods[] = {
     {"common", common, METH_VARARGS, common_doc},
     {"changes", changes, METH_VARARGS, changes_doc},
     {"words", words, METH_VARARGS, words_doc},
+    {"flags", flags, METH_VARARGS, flags_doc},
     {NULL, NULL, 0, NULL},
 };
 

@@ -21,7 +21,8 @@ from es_neardupe.similarity.facts.names import has, is_name, replaced_words
 from es_neardupe.similarity.facts.opposites import are_opposites
 from es_neardupe.similarity.facts.spelling import differ_in_layout_only, digit_groups, have_equal_signs, is_variant
 from es_neardupe.similarity.facts.token_changes import Surroundings, token_changes
-from es_neardupe.similarity.facts.tokens import TITLE, FactTokens, Part, SlotToken, TokenFlag
+from es_neardupe.similarity.facts.token_flags import TokenFlag
+from es_neardupe.similarity.facts.tokens import TITLE, FactTokens, Part, SlotToken
 
 _MAX_SLOT = 8
 """Tokens of a slot in each text. More is a rewritten passage, unless all are facts of the same kinds."""

@@ -14,7 +14,8 @@ from es_neardupe.options import FactKind
 from es_neardupe.similarity.facts import vocabulary as words
 from es_neardupe.similarity.facts.opposites import are_opposites, deny_each_other
 from es_neardupe.similarity.facts.spelling import is_variant
-from es_neardupe.similarity.facts.tokens import TITLE, FactTokens, Part, SlotToken, TokenFlag
+from es_neardupe.similarity.facts.token_flags import TokenFlag
+from es_neardupe.similarity.facts.tokens import TITLE, FactTokens, Part, SlotToken
 
 _START, _UNCERTAIN, _CONTENT = TokenFlag.START.value, TokenFlag.UNCERTAIN.value, TokenFlag.CONTENT.value
 _MAX_WORDS = 6

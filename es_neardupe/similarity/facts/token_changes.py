@@ -25,7 +25,8 @@ from es_neardupe.keys.arrays import U64
 from es_neardupe.keys.text import Range
 from es_neardupe.similarity import batch
 from es_neardupe.similarity.alignment import literal
-from es_neardupe.similarity.facts.tokens import TITLE, FactTokens, TokenFlag
+from es_neardupe.similarity.facts.token_flags import TokenFlag
+from es_neardupe.similarity.facts.tokens import TITLE, FactTokens
 
 MIN_TOKENS = 4
 """Tokens of a block."""

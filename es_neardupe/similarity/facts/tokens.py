@@ -6,13 +6,12 @@ import re
 import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from enum import IntFlag
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
-from es_neardupe.keys.arrays import U32, U64, Flags, Ints, Octets, Positions
+from es_neardupe.keys.arrays import U64, Ints, Octets
 from es_neardupe.keys.prepare.placed import PlacedPiece, PlacedText
 from es_neardupe.keys.shingles import token_runs
 from es_neardupe.keys.text import Range
@@ -20,13 +19,8 @@ from es_neardupe.options import FactKind
 from es_neardupe.similarity.facts.marks import marks_of
 from es_neardupe.similarity.facts.reader import Tokens
 from es_neardupe.similarity.facts.scanner import scan
-from es_neardupe.similarity.facts.vocabulary import FUNCTION_WORDS
+from es_neardupe.similarity.facts.token_flags import TokenFlag, flags_of
 
-_SENTENCE_END = np.zeros(ord("…") + 2, np.bool_)
-"""Whether each character ends a sentence."""
-_SENTENCE_END[[ord(one) for one in ".!?…:;•\n\t"]] = True
-_AFTER_LABEL = re.compile(r":[ \t\u00a0]+")
-"""Between a label and its value, such as ``Customer: Maier``: capitals are not those of a sentence."""
 _COMPOSED = re.compile(r"[^\u0300-\u036f\u1160-\u11ff][\u0300-\u036f\u1160-\u11ff]*|.", re.DOTALL)
 """A character with the marks, or the parts of a Hangul syllable, that may be composed with it."""
 
@@ -36,29 +30,8 @@ TITLE = 20
 _LINES = 10
 """Lines that show how wide a text is."""
 
-_ASCII = 127
-"""Largest code of an ASCII character."""
-
 _SPACED_CODE = 3
 """Maximum number of letters of a code that is written with a blank, such as ``A 12``."""
-
-
-class TokenFlag(IntFlag):
-    """What a token is, besides its kind."""
-
-    START = 1
-    """It begins a sentence or a line."""
-    CONTENT = 2
-    """A word that is no function word."""
-    LOWER = 4
-    """A word in lower case."""
-    UNCERTAIN = 8
-    """A word that is capitalised for its place: at the beginning of a sentence, or in a title of such words."""
-    INNER = 16
-    """A word that is capitalised elsewhere, and not in capitals throughout."""
-
-
-_START, _CONTENT, _LOWER, _UNCERTAIN, _INNER = (flag.value for flag in TokenFlag)
 
 
 class SlotToken(NamedTuple):
@@ -233,7 +206,7 @@ def fact_tokens(text: str | PlacedText) -> FactTokens:
     return FactTokens(
         placed,
         keys,
-        _flags(placed.prepared, tokens, keys, spans, title),
+        flags_of(placed.prepared, tokens, title),
         spans,
         kinds,
         tokens.values,
@@ -273,68 +246,6 @@ def _title_size(text: str, tokens: Tokens) -> int:
         if text[following].islower() or end + 1 + tokens.ends[size] - following > width:
             return 0
     return size
-
-
-_FUNCTION_WORDS = np.append(np.sort(_hashes(FUNCTION_WORDS)), ~np.uint64())
-"""Their hashes, sorted, and an end."""
-
-
-def _flags(text: str, tokens: Tokens, keys: U64, spans: Ints, title: int) -> Octets:
-    starts, ends = spans.T
-    flags = np.zeros(len(tokens), np.uint8)
-    characters = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
-    flags[1:][_end_sentences(characters, ends[:-1], starts[1:])] = _START
-    flags[:1] = _START
-    is_word = np.ones(len(tokens), np.bool_)
-    is_word[list(tokens.kinds)] = False
-    is_function_word = _FUNCTION_WORDS[_FUNCTION_WORDS.searchsorted(keys)] == keys
-    lower = _are_lower_case(characters[starts])
-    flags[is_word & ~is_function_word] |= _CONTENT
-    flags[is_word & lower] |= _LOWER
-    uncertain = is_word & ~lower & (flags & _START != 0)
-    for k in np.flatnonzero(uncertain[1:] & (characters[ends[:-1]] == ord(":"))).tolist():
-        uncertain[k + 1] = not _AFTER_LABEL.fullmatch(text, tokens.ends[k], tokens.starts[k + 1])
-    inner = is_word & ~lower & ~uncertain
-    several = np.flatnonzero(inner & (ends - starts > 1) & ~_are_small(characters[ends - 1]))
-    inner[several] = [not text[start:end].isupper() for start, end in spans[several].tolist()]
-    flags[uncertain] |= _UNCERTAIN
-    flags[inner] |= _INNER
-    first = flags[:title]
-    if 2 * np.count_nonzero((first & _CONTENT != 0) & (first & _LOWER == 0)) > title:
-        upper = first & _LOWER == 0
-        first[upper] = first[upper] & ~np.uint8(_INNER) | _UNCERTAIN
-    return flags
-
-
-def _end_sentences(characters: U32, starts: Ints, ends: Ints) -> Flags:
-    """Whether a sentence ends in each range of two characters or more: at a sign, or at two hyphens."""
-    found: Flags = ends - starts > 1
-    starts, ends = starts[found], ends[found]
-    signs = np.flatnonzero(_SENTENCE_END.take(characters, mode="clip"))
-    hyphen = characters == ord("-")
-    hyphens = np.flatnonzero(hyphen[1:] & hyphen[:-1])
-    found[found] = _any_between(signs, starts, ends) | _any_between(hyphens, starts, ends - 1)
-    return found
-
-
-def _any_between(places: Positions, starts: Ints, ends: Ints) -> Flags:
-    """Whether any of some sorted places is in each range."""
-    found: Flags = places.searchsorted(starts) < places.searchsorted(ends)
-    return found
-
-
-def _are_lower_case(characters: U32) -> Flags:
-    """Whether each is a letter in lower case."""
-    lower = _are_small(characters)
-    for k in np.flatnonzero(characters > _ASCII).tolist():
-        lower[k] = chr(characters[k]).islower()
-    return lower
-
-
-def _are_small(characters: U32) -> Flags:
-    """Whether each is an ASCII letter in lower case."""
-    small: Flags = (characters >= ord("a")) & (characters <= ord("z"))
-    return small
 
 
 def _spaced_codes(tokens: Tokens) -> dict[str, tuple[int, ...]]:

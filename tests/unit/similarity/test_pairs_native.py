@@ -20,12 +20,13 @@ from recount import word_edits
 
 from es_neardupe.errors import SettingsError
 from es_neardupe.keys.hashing import mix64
-from es_neardupe.options import Matching
+from es_neardupe.options import FactKind, Matching
 from es_neardupe.similarity import batch
 from es_neardupe.similarity.alignment import Alignment, align, literal, totals
 from es_neardupe.similarity.facts.reader import Tokens
 from es_neardupe.similarity.facts.scanner import scan
 from es_neardupe.similarity.facts.token_changes import token_changes
+from es_neardupe.similarity.facts.token_flags import flags_of
 from es_neardupe.similarity.facts.tokens import fact_tokens
 from es_neardupe.similarity.formulas import Weights, edit, edits, weighted, weighted_pairs
 from es_neardupe.similarity.measure import weights_of
@@ -380,6 +381,42 @@ def test_ordinary_words_need_arrays_for_their_places() -> None:
     text = "word".encode("utf-32-le")
     with pytest.raises(AttributeError, match="frombytes"):
         kernel().words(text, 0, frozenset(), frozenset(), [], [], [])
+
+
+CAPITALS = """
+    a I The MIT B Straße ÉÉ Éa éb \u0130 \u0131 № Customer CAPS 5 $5 東京 can't \ud800 \u01c5
+"""
+CAPITALISED = st.sampled_from([*CAPITALS.split(), *WRITTEN.split()])
+BETWEEN = st.sampled_from(["", " ", ": ", ":\u00a0\t", ":", "\n", ". ", "-- ", " - ", "… ", "•", "; a "])
+
+
+@given(st.lists(st.tuples(CAPITALISED, BETWEEN), max_size=30), st.integers(0, 20))
+def test_flags_of_tokens(pieces: list[tuple[str, str]], title: int) -> None:
+    text = "".join(word + between for word, between in pieces)
+    tokens = scan(text)
+    found = flags_of(text, tokens, min(title, len(tokens)))
+    with in_python():
+        assert flags_of(text, tokens, min(title, len(tokens))).tolist() == found.tolist()
+
+
+def test_flags_need_tokens_of_the_text() -> None:
+    def flags(text: str, keys: list[str], starts: list[int], ends: list[int], number: int) -> list[int]:
+        out = np.zeros(len(keys), np.uint8)
+        places = array("q", starts), array("q", ends)
+        kernel().flags(text.encode("utf-32-le"), keys, *places, {number: FactKind.NUMBER}, frozenset(["a"]), out)
+        return list(map(int, out))
+
+    assert flags("a 5 B", ["a", "5", "b"], [0, 2, 4], [1, 3, 5], 1) == [5, 0, 18]
+    for starts, ends, number in (
+        ([0, 2, 4], [1, 3, 6], 1),
+        ([-1, 2, 4], [1, 3, 5], 1),
+        ([0, 2, 4], [1, 2, 5], 1),
+        ([0, 2], [1, 3], 1),
+        ([0, 2, 4], [1, 3, 5], 3),
+        ([0, 2, 4], [1, 3, 5], -1),
+    ):
+        with pytest.raises(ValueError, match="fit together"):
+            flags("a 5 B", ["a", "5", "b"], starts, ends, number)
 
 
 def test_changes_of_texts_with_many_repetitions() -> None:

@@ -1,0 +1,70 @@
+"""Flags of the tokens of a text: beginnings of sentences, function words, capitals."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from enum import IntFlag
+
+import numpy as np
+
+from es_neardupe.keys.arrays import Octets
+from es_neardupe.similarity import batch
+from es_neardupe.similarity.facts.reader import Tokens
+from es_neardupe.similarity.facts.vocabulary import FUNCTION_WORDS
+
+_SENTENCE_END = re.compile(r"[.!?…:;•\n\t]|--")
+_AFTER_LABEL = re.compile(r":[ \t\u00a0]+")
+"""Between a label and its value, such as ``Customer: Maier``: capitals are not those of a sentence."""
+
+
+class TokenFlag(IntFlag):
+    """What a token is, besides its kind."""
+
+    START = 1
+    """It begins a sentence or a line."""
+    CONTENT = 2
+    """A word that is no function word."""
+    LOWER = 4
+    """A word in lower case."""
+    UNCERTAIN = 8
+    """A word that is capitalised for its place: at the beginning of a sentence, or in a title of such words."""
+    INNER = 16
+    """A word that is capitalised elsewhere, and not in capitals throughout."""
+
+
+_START, _CONTENT, _LOWER, _UNCERTAIN, _INNER = (flag.value for flag in TokenFlag)
+
+
+def flags_of(text: str, tokens: Tokens, title: int) -> Octets:
+    """uint8[tokens]: the `TokenFlag` of each token. ``title``: number of tokens of the title."""
+    flags = np.zeros(len(tokens), np.uint8)
+    if batch.kernel:
+        codes = text.encode("utf-32-le", "surrogatepass")
+        batch.kernel.flags(codes, tokens.keys, tokens.starts, tokens.ends, tokens.kinds, FUNCTION_WORDS, flags)
+    else:
+        flags[:] = list(_found(text, tokens))
+    first = flags[:title]
+    if 2 * np.count_nonzero((first & _CONTENT != 0) & (first & _LOWER == 0)) > title:
+        upper = first & _LOWER == 0
+        first[upper] = first[upper] & ~np.uint8(_INNER) | _UNCERTAIN
+    return flags
+
+
+def _found(text: str, tokens: Tokens) -> Iterator[int]:
+    """The flags of each token, without regard to titles."""
+    before = 0
+    for k, (key, start, end) in enumerate(zip(tokens.keys, tokens.starts, tokens.ends, strict=True)):
+        between = text[before:start]
+        begins = not k or (len(between) > 1 and _SENTENCE_END.search(between) is not None)
+        flags = _START if begins else 0
+        if k not in tokens.kinds:
+            flags |= 0 if key in FUNCTION_WORDS else _CONTENT
+            if text[start].islower():
+                flags |= _LOWER
+            elif begins and not (k and _AFTER_LABEL.fullmatch(between)):
+                flags |= _UNCERTAIN
+            elif end - start == 1 or not text[start:end].isupper():
+                flags |= _INNER
+        yield flags
+        before = end
