@@ -1,8 +1,11 @@
-/* The ordinary words of a text: those that `_RAW` (facts/raw_tokens.py) reads as words, and that begin no fact. Only what
- * is certainly one is taken here: a word of ASCII letters with signs around it that cannot make it part of a code, an
- * address or a unit. At anything else the loop stops, and Python reads the next token. */
+/* The ordinary words and numbers of a text: those that `_RAW` (facts/raw_tokens.py) reads as words and that begin no fact,
+ * and numbers of which nothing else is known. Only what is certainly one is taken here: a word of ASCII letters with signs
+ * around it that cannot make it part of a code, an address or a unit; up to four digits after a blank, without a unit or
+ * the like after them. At anything else the loop stops, and Python reads the next token. */
 
 #define LONGEST_WORD 64 /* letters */
+#define LONGEST_NUMBER 4 /* digits */
+#define LONGEST_GAP 20 /* characters between the parts of a fact */
 
 static int is_letter(uint32_t c)
 {
@@ -82,10 +85,73 @@ static int is_more_than_a_word(const uint32_t *text, Py_ssize_t size, Py_ssize_t
     return capitals - at > 2 && capitals < end; /* PDFs */
 }
 
-/* Words that are found, before they are appended to the columns of tokens. */
+/* The end of the word at a place, and its letters in lower case; the place itself if the word may be something else. */
+static Py_ssize_t end_of_word(const uint32_t *text, Py_ssize_t size, Py_ssize_t at, char *letters)
+{
+    Py_ssize_t end = at;
+    while (end < size && end - at < LONGEST_WORD && is_letter(text[end])) {
+        letters[end - at] = (char)(text[end] | 32);
+        end++;
+    }
+    return end - at == LONGEST_WORD || is_more_than_a_word(text, size, at, end) ? at : end;
+}
+
+/* Whether the next token, after blanks, is an ordinary word that is not one of some; -1 with an exception. */
+static int precedes_a_word(const uint32_t *text, Py_ssize_t size, Py_ssize_t at, PyObject *others)
+{
+    char letters[LONGEST_WORD];
+    if (at >= size || !is_letter(text[at]) || begins_an_address(text, size, at))
+        return 0;
+    Py_ssize_t end = end_of_word(text, size, at, letters);
+    PyObject *word = PyUnicode_FromStringAndSize(letters, end - at);
+    int is_other = word ? PySequence_Contains(others, word) : -1;
+    Py_XDECREF(word);
+    return is_other < 0 ? -1 : end > at && !is_other;
+}
+
+/* Whether what is after a number cannot belong to it; -1 with an exception. `following`: words that may. */
+static int ends_alone(const uint32_t *text, Py_ssize_t size, Py_ssize_t end, PyObject *following)
+{
+    uint32_t sign = at_or_blank(text, size, end), next = at_or_blank(text, size, end + 1);
+    int is_sign_after = sign == '.' || sign == ',' || sign == ';' || sign == ')', lines = 0;
+    if (is_sign_after ? next != ' ' && next != '\n' : sign != ' ' && sign != '\n')
+        return 0;
+    Py_ssize_t at = end + is_sign_after;
+    for (; at < size && (text[at] == ' ' || text[at] == '\n'); at++)
+        lines += text[at] == '\n';
+    if (at >= size)
+        return 1;
+    if (is_letter(text[at])) {
+        if (sign == ';' || sign == ')' || lines > 1 || at - end > LONGEST_GAP)
+            return 1;
+        return precedes_a_word(text, size, at, following);
+    }
+    if (is_digit(text[at]))
+        return is_sign_after;
+    return text[at] < 128 && strchr("()[]{}<>\"'*#&=|~`:;!?\\", (int)text[at]) && !begins_a_number(text, size, at);
+}
+
+/* The end of the number at a place; the place itself if it may be something else, or -1 with an exception. */
+static Py_ssize_t end_of_number(const uint32_t *text, Py_ssize_t size, Py_ssize_t at, PyObject *following)
+{
+    Py_ssize_t end = at;
+    while (end < size && end - at <= LONGEST_NUMBER && is_digit(text[end]))
+        end++;
+    Py_ssize_t length = end - at;
+    if ((at && text[at - 1] != ' ' && text[at - 1] != '\n') || length > LONGEST_NUMBER || (text[at] == '0' && length > 1))
+        return at;
+    if (text[end - 1] == '0' && (length == 2 || length == 4)) /* that of a decade */
+        return at;
+    int alone = ends_alone(text, size, end, following);
+    return alone < 0 ? -1 : alone ? end : at;
+}
+
+/* Tokens that are found, before their places are appended to the columns. */
 typedef struct {
     PyObject *keys, *columns[2]; /* a list; arrays of 64-bit integers */
-    int64_t places[2][128];      /* first character of each word, and the one after its last */
+    PyObject *kinds, *values;    /* dictionaries: the kind and the key of each number, by the number of the token */
+    PyObject *number, *date;     /* kinds of facts */
+    int64_t places[2][128];      /* first character of each token, and the one after its last */
     Py_ssize_t count;
 } Found;
 
@@ -111,20 +177,37 @@ static int append_word(Found *found, PyObject *key, Py_ssize_t start, Py_ssize_t
     return found->count == 128 && append_places(found);
 }
 
+static int append_number(Found *found, const uint32_t *text, Py_ssize_t start, Py_ssize_t end)
+{
+    char letters[LONGEST_NUMBER + 2] = "n:";
+    for (Py_ssize_t k = 0; k < end - start && k < LONGEST_NUMBER; k++)
+        letters[k + 2] = (char)text[start + k];
+    int century = end - start == 4 ? 10 * (letters[2] - '0') + letters[3] - '0' : 0;
+    PyObject *key = PyUnicode_FromStringAndSize(letters, end - start + 2);
+    PyObject *place = PyLong_FromSsize_t(PyList_Size(found->keys));
+    int failed = !key || !place ||
+                 PyDict_SetItem(found->kinds, place, century == 19 || century == 20 ? found->date : found->number) < 0 ||
+                 PyDict_SetItem(found->values, place, key) < 0 || append_word(found, key, start, end);
+    Py_XDECREF(place);
+    Py_XDECREF(key);
+    return failed;
+}
+
 PyDoc_STRVAR(words_doc,
-             "words(uint32 text, at, read, read_if_capitalised, keys, starts, ends) -> int: append the ordinary words from `at` "
-             "on to a list and two arrays of 64-bit integers: in lower case, the first character of each, the one after its "
-             "last. Returns where something else may be: no token begins between the last of these words and that place. "
-             "`read`: words that may begin a fact.");
+             "words(uint32 text, at, read, read_if_capitalised, following, kinds of numbers and years, "
+             "keys, starts, ends, kinds, values) -> int: append the ordinary words and numbers from `at` on to the columns of "
+             "tokens. Returns where something else may be: no token begins between the last of these and that place. `read`: "
+             "words that may begin a fact; `following`: those that may belong to a number before them.");
 
 static PyObject *words(PyObject *self, PyObject *args)
 {
     Py_buffer buffer;
     Py_ssize_t at;
-    PyObject *read[2];
+    PyObject *read[2], *following;
     Found found = {.count = 0};
-    if (!PyArg_ParseTuple(args, "y*nOOO!OO", &buffer, &at, &read[0], &read[1], &PyList_Type, &found.keys,
-                          &found.columns[0], &found.columns[1]))
+    if (!PyArg_ParseTuple(args, "y*nOOO(OO)O!OOO!O!", &buffer, &at, &read[0], &read[1], &following, &found.number,
+                          &found.date, &PyList_Type, &found.keys, &found.columns[0], &found.columns[1], &PyDict_Type,
+                          &found.kinds, &PyDict_Type, &found.values))
         return NULL;
     const uint32_t *text = buffer.buf;
     Py_ssize_t size = buffer.len / 4;
@@ -133,21 +216,25 @@ static PyObject *words(PyObject *self, PyObject *args)
         PyErr_SetString(PyExc_ValueError, "no text of 32 bits a character, or no place in it");
     while (!failed && at < size) {
         uint32_t c = text[at];
-        if (!is_letter(c) && (!is_sign(c) || begins_a_number(text, size, at)))
-            break;
         if (is_in_address(c) && begins_an_address(text, size, at))
+            break;
+        if (is_digit(c)) {
+            Py_ssize_t end = end_of_number(text, size, at, following);
+            failed = end < 0 || (end > at && append_number(&found, text, at, end));
+            if (end == at)
+                break;
+            at = end;
+            continue;
+        }
+        if (!is_letter(c) && (!is_sign(c) || begins_a_number(text, size, at)))
             break;
         if (!is_letter(c)) {
             at++;
             continue;
         }
         char letters[LONGEST_WORD];
-        Py_ssize_t end = at;
-        while (end < size && end - at < LONGEST_WORD && is_letter(text[end])) {
-            letters[end - at] = (char)(text[end] | 32);
-            end++;
-        }
-        if (end - at == LONGEST_WORD || is_more_than_a_word(text, size, at, end))
+        Py_ssize_t end = end_of_word(text, size, at, letters);
+        if (end == at)
             break;
         PyObject *key = PyUnicode_FromStringAndSize(letters, end - at);
         int is_read = key ? PySequence_Contains(read[0], key) : -1;

@@ -42,6 +42,26 @@ _CONTRACTED = frozenset(["cannot", *(f"{verb}n" for verb in words.AUXILIARIES)])
 """Words that are two, or the beginning of two: ``doesn`` is that of ``doesn't``."""
 _READ_IN_ANY_CASE = _IN_ANY_CASE | _CONTRACTED
 _READ = _SPECIAL | _CONTRACTED
+AFTER_NUMBERS = frozenset().union(
+    words.MONTHS,
+    words.MAGNITUDES,
+    words.DOZENS,
+    words.CURRENCIES,
+    words.CENTS,
+    words.UNITS,
+    map(str.lower, words.UNITS_AS_WRITTEN),
+    words.BITS_PER_SECOND,
+    (f"{unit}ps" for unit in words.BITS_PER_SECOND),
+    words.SQUARES,
+    words.DEGREES,
+    words.PERCENT,
+    words.PER_CENT,
+    words.PER,
+    ("x", "uhr", "o", "am", "pm", "a", "p", "quartal", "halbjahr", "of", "de", "d", "and", "fl", "bps", "basis"),
+)
+"""Words that may belong to a number before them."""
+FOR_KERNEL = (_READ_IN_ANY_CASE, _IF_CAPITALISED, AFTER_NUMBERS, (FactKind.NUMBER, FactKind.DATE))
+"""What the loop in C needs to find ordinary words and numbers."""
 _MAX_BASIS_POINTS = 500
 """More ``bps`` are bits per second."""
 _LEADING_POINT = re.compile(r"(?:^|[\s(\[$€£])\.")
@@ -60,7 +80,7 @@ def scan(text: str) -> Tokens:
 
 
 class _Scanner(DateReader):
-    """Reads a text from the left: ordinary words at once, and others by readers. Each reader begins at a raw token,
+    """Reads a text from the left: ordinary words and numbers at once, others by readers. Each begins at a raw token,
     appends tokens, and returns the number of the next raw one."""
 
     def __init__(self, text: str) -> None:
@@ -91,13 +111,12 @@ class _Scanner(DateReader):
 
     def _read(self, readers: Mapping[str, Callable[[int], int]]) -> None:
         tokens, codes = self.tokens, self.text.encode("utf-32-le", "surrogatepass") if batch.kernel else b""
+        columns = tokens.keys, tokens.starts, tokens.ends, tokens.kinds, tokens.values
         at, before = 0, -1  # the end of the last raw token
         while True:
             if batch.kernel:
                 number = len(tokens)
-                at = batch.kernel.words(
-                    codes, at, _READ_IN_ANY_CASE, _IF_CAPITALISED, tokens.keys, tokens.starts, tokens.ends
-                )
+                at = batch.kernel.words(codes, at, *FOR_KERNEL, *columns)
                 before = tokens.ends[-1] if len(tokens) > number else before
             match = self.first_from(at)
             if match is None:

@@ -24,7 +24,7 @@ from es_neardupe.options import FactKind, Matching
 from es_neardupe.similarity import batch
 from es_neardupe.similarity.alignment import Alignment, align, literal, totals
 from es_neardupe.similarity.facts.reader import Tokens
-from es_neardupe.similarity.facts.scanner import scan
+from es_neardupe.similarity.facts.scanner import AFTER_NUMBERS, FOR_KERNEL, scan
 from es_neardupe.similarity.facts.token_changes import token_changes
 from es_neardupe.similarity.facts.token_flags import flags_of
 from es_neardupe.similarity.facts.tokens import fact_tokens
@@ -337,6 +337,14 @@ WRITTEN = """
     C++ C++11 C# J++ A+ AA- A- AB\u2212 O+b <=5 >= > =< =>$5 ≥ ≤ ✓ ✗☐ ★★☆ ☆ ▲ ▼5 ‰ ¢ < = # x+ cm² \u2009 \u3000
 """
 PIECES = st.sampled_from(WRITTEN.split()) | st.text(max_size=4)
+NUMBERED = """
+    0 1 7 12 20 31 007 123 1998 2010 12345 1.5 ½ 1/2 5km 1st 90s x am pm a.m. uhr o'clock of and half a dozen million
+    days EUR cents kg per pro / - % " ( # : May 3) A12 555 1234567 \u00a0 Anne
+"""
+NUMBERS = st.sampled_from(NUMBERED.split()) | st.sampled_from(sorted(AFTER_NUMBERS))
+GAPS = st.sampled_from(
+    ["", " ", " ", " ", "\n", "\n\n", ". ", ", ", "; ", ") ", ": ", " - ", "  ", "\t", ".", ",", " / ", " " * 22]
+)
 
 
 def check_words(text: str) -> Tokens:
@@ -349,6 +357,22 @@ def check_words(text: str) -> Tokens:
 @given(st.lists(st.tuples(PIECES, st.sampled_from(["", "", " ", " ", "\n", ", ", ". ", "\u00a0"])), max_size=12))
 def test_ordinary_words(pieces: list[tuple[str, str]]) -> None:
     check_words("".join(piece + blank for piece, blank in pieces))
+
+
+@given(st.lists(st.tuples(NUMBERS, GAPS), max_size=12))
+def test_ordinary_numbers(pieces: list[tuple[str, str]]) -> None:
+    check_words("".join(piece + blank for piece, blank in pieces))
+
+
+@pytest.mark.parametrize("after", [". Redistributions", " contributors", ", 1999", ";", ")", "", " \n\n May"])
+def test_numbers_that_stand_alone_are_read_in_c(after: str) -> None:
+    text = f"in 1998{after}"
+    keys: list[str] = []
+    places, kinds = (array("q"), array("q")), dict[int, FactKind]()
+    kernel().words(text.encode("utf-32-le"), 0, *FOR_KERNEL, keys, *places, kinds, {})
+    assert keys[:2] == ["in", "n:1998"]
+    assert kinds[1] is FactKind.DATE
+    check_words(text)
 
 
 LANGUAGES = """
@@ -373,14 +397,14 @@ def test_ordinary_words_of_long_texts() -> None:
 
 def test_ordinary_words_need_a_place_in_a_text() -> None:
     with pytest.raises(ValueError, match="place"):
-        kernel().words(b"", -1, frozenset(), frozenset(), [], array("q"), array("q"))
-    assert kernel().words(b"abc", 0, frozenset(), frozenset(), [], array("q"), array("q")) == 0
+        kernel().words(b"", -1, *FOR_KERNEL, [], array("q"), array("q"), {}, {})
+    assert kernel().words(b"abc", 0, *FOR_KERNEL, [], array("q"), array("q"), {}, {}) == 0
 
 
 def test_ordinary_words_need_arrays_for_their_places() -> None:
     text = "word".encode("utf-32-le")
     with pytest.raises(AttributeError, match="frombytes"):
-        kernel().words(text, 0, frozenset(), frozenset(), [], [], [])
+        kernel().words(text, 0, *FOR_KERNEL, [], [], [], {}, {})
 
 
 CAPITALS = """
