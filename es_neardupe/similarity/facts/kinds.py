@@ -24,7 +24,10 @@ NO_FACTS = "none"
 
 
 def parse_facts(names: str | Iterable[str]) -> frozenset[FactKind]:
-    """The kinds of ``"figures,names"``, or of several such values; none of them for ``"none"``. Raises `SettingsError` for an unknown one."""
+    """The kinds of ``"figures,names"``, or of several such values; none of them for ``"none"``.
+
+    Raises `SettingsError` for an unknown one.
+    """
     values = names.split(",") if isinstance(names, str) else [one for part in names for one in part.split(",")]
     if [*map(str.strip, values)] == [NO_FACTS]:
         return frozenset()
