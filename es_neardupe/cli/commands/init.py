@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from es_neardupe.candidates.detection import BandsByLengths
     from es_neardupe.commands.init.prepared_sample import PreparedSample
     from es_neardupe.commands.init.steps import InitReport
+    from es_neardupe.index.settings import Settings
     from es_neardupe.keys.prepare.preparation import Preparation
 
 
@@ -108,7 +109,6 @@ def init(
     """
 
     from es_neardupe.index.settings import Settings
-    from es_neardupe.verification.match_rules import MatchRules
 
     given["measure"] = given["measure"] or options.preset_measure(preset)
     settings = Settings.chosen(
@@ -139,11 +139,7 @@ def init(
     show_first(report.requests)
     if report.by_lengths is not None:
         _show_lengths(report.by_lengths, settings.detection)
-    chosen = report.chosen(settings)
-    match = [] if chosen.min is None else [f"--measure {chosen.measure.value} --min {chosen.min:g}"]
-    match += [f"--facts {one}s" for one in MatchRules.of(chosen).facts]
-    if match:
-        say(f"Without other options, group, pairs and similar use {' '.join(match)}.")
+    _show_rules(report.chosen(settings))
     at_its_own = preset is not None and given["threshold"] is None
     if report.by_lengths is None and report.detection < settings.detection and not at_its_own:
         source = "--bands and --rows" if preset is None else f"the preset {preset}, which is for higher thresholds"
@@ -192,6 +188,16 @@ def _show(report: InitReport, *, advise: bool) -> None:
         f"a candidate with probability {score_text(report.detection)}."
     )
     show_unrelated(report.unrelated, advise=advise)
+
+
+def _show_rules(settings: Settings) -> None:
+    """The rules of the index for matches, if they are not those of most."""
+    from es_neardupe.verification.match_rules import MatchRules
+
+    rules = [] if settings.min is None else [f"--measure {settings.measure.value} --min {settings.min:g}"]
+    rules += [f"--facts {one}s" for one in MatchRules.of(settings).facts]
+    if rules:
+        say(f"Without other options, group, pairs and similar use {' '.join(rules)}.")
 
 
 def _show_lengths(found: BandsByLengths, wanted: float) -> None:
