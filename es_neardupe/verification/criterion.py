@@ -12,7 +12,7 @@ from es_neardupe.errors import SettingsError
 from es_neardupe.index import mapping
 from es_neardupe.index.index import Index
 from es_neardupe.keys.arrays import Flags, Floats
-from es_neardupe.options import FactKind, Mask, Matching, MeasureName
+from es_neardupe.options import FactKind, Matching, MeasureName
 from es_neardupe.progress import Progress, silent
 from es_neardupe.similarity.features import FeatureTree, named_fields, parse_all
 from es_neardupe.similarity.measure import ALIGNED, SETS, Measure
@@ -37,8 +37,8 @@ class MatchCriterion:
     """The ignored shingles."""
     facts: frozenset[FactKind] = frozenset()
     """Texts that differ in facts of these kinds do not match."""
-    digits: bool = True
-    """Whether texts have digits that are not masked, or only those of places in source code."""
+    only_places: bool = False
+    """Whether the only numbers of the texts are those of places in source code, and others are masked."""
 
     def matches(self, similarity: Floats) -> Flags:
         """Whether each similarity is a match; False for NaN."""
@@ -58,7 +58,7 @@ class MatchCriterion:
     def signs_decide(self) -> bool:
         """Whether documents with the same content hash may differ in facts, by their signs: ``$5`` and ``€5``. The
         numbers of places in source code have no signs."""
-        return bool(self.facts) and (self.digits or self.facts != {FactKind.NUMBER})
+        return bool(self.facts) and not (self.only_places and self.facts == {FactKind.NUMBER})
 
 
 def match_criterion(
@@ -112,7 +112,7 @@ def match_criterion(
         WeightsUsed(weights.weights.documents, weights.at) if weights else None,
         common,
         frozenset(map(FactKind, options.facts)),
-        digits=not {Mask.SOURCE, Mask.DIGITS} <= {*settings.scheme.preparation.masks},
+        settings.scheme.preparation.keeps_only_places,
     )
 
 

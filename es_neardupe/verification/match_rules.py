@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from es_neardupe.errors import SettingsError
 from es_neardupe.index.settings import Settings
-from es_neardupe.options import DECIDING, FactKind, Mask, Matching, MeasureName
+from es_neardupe.options import DECIDING, FactKind, Matching, MeasureName
 from es_neardupe.similarity.facts.kinds import parse_facts
 
 
@@ -38,8 +38,8 @@ class MatchRules:
     def of(cls, settings: Settings) -> MatchRules:
         """The defaults of an index: the measure that its threshold was given by; and if all numbers are masked but
         those of places in source code, these numbers decide."""
-        only_places = {Mask.SOURCE, Mask.DIGITS} <= {*settings.scheme.preparation.masks}
-        return cls(settings.measure, facts=(FactKind.NUMBER.value,) if only_places else ())
+        numbers_decide = settings.scheme.preparation.keeps_only_places
+        return cls(settings.measure, facts=(FactKind.NUMBER.value,) if numbers_decide else ())
 
     def having(self, given: Mapping[str, object]) -> MatchRules:
         """A copy with those of the given options that are not None; an option of something else is ignored. Raises

@@ -64,6 +64,11 @@ class Preparation:
         return ",".join(one.value for one in self.masks)
 
     @property
+    def keeps_only_places(self) -> bool:
+        """Whether the only numbers that are left are those of places in source code, such as ``Name.java:52``."""
+        return {Mask.SOURCE, Mask.DIGITS} <= {*self.masks}
+
+    @property
     def whole(self) -> Preparation:
         """That for passages: all that readers see stays, also quotes and furniture of pages, and nothing is masked."""
         return Preparation(Clean.HTML if self.clean in (Clean.HTML, Clean.HTML_MAIN) else None)
