@@ -26,6 +26,12 @@ def check_prefix(prefix: str) -> None:
         raise SettingsError(f"The prefix {prefix!r} is not valid: use a letter, then letters, digits, _ or -.")
 
 
+def check_names(option: str, names: object) -> None:
+    """Raises `SettingsError` for one name in place of several."""
+    if isinstance(names, str):
+        raise SettingsError(f"{option} must be a list of names, not one name: ({names!r},).")
+
+
 @dataclass(frozen=True)
 class Settings:
     """The settings that ``init`` chooses for an index.
@@ -144,8 +150,7 @@ class Settings:
         return self.threshold if self.min is None or measure is not self.measure else self.min
 
     def _check_names(self) -> None:
-        if isinstance(self.fields, str):
-            raise SettingsError(f"fields must be a list of names, not one name: ({self.fields!r},).")
+        check_names("fields", self.fields)
         if not self.fields or not all(self.fields):
             raise SettingsError(f"Name at least one text field with {option('fields')}.")
         if len(set(self.fields)) < len(self.fields):
