@@ -205,7 +205,7 @@ static int is_teaser(Reading *reading, const Element *element, int most)
     return !(element->kind->rules & INLINE) && 2 * (int64_t)words_of(reading, element) <= most && has_links(reading, element);
 }
 
-/* Links, and what is short, beside the element that holds most paragraphs. */
+/* Whether a part around the text is short or has many links. */
 static int is_beside(Reading *reading, const Element *element, int most)
 {
     const Element *text = reading->text;

@@ -1,8 +1,8 @@
 """``html-main``: the main text of a page, without its furniture.
 
-Five stages, each of which leaves out more: what is not shown; parts that say what they are, around the main element or
-the one article; parts with a telling name; lists of links; and, on a page with neither, links and short parts beside
-the element that holds most paragraphs. A stage that leaves too little is undone.
+Five stages, each of which removes more: what is not shown; parts that say what they are, around the main element or the
+one article; parts with a known name; lists of links; and, without a main element or an article, parts around the text
+that are short or have many links. A stage that leaves too little is undone.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _LINKS = 3
 _PARAGRAPH = 5
 """Words of a paragraph, at least."""
 _SHORT = 10
-"""A part beside the text with fewer words is left out."""
+"""Parts around the text with fewer words are removed."""
 _ENOUGH = 20
 """Words that are enough to remain, whatever was left out."""
 
@@ -103,7 +103,7 @@ class _Stages:
         unlinked = page.without(lambda element: self._is_list_of_links(element, sums_named, links, most), named)
         yield page.kept(unlinked, first, last)
         if main is None:
-            yield page.kept(self._without_parts_beside(unlinked, most))
+            yield page.kept(self._without_parts_around(unlinked, most))
 
     def _is(self, number: int, names: Sequence[str]) -> bool:
         return self.elements[number].name in names or self.roles[number] in names
@@ -162,9 +162,9 @@ class _Stages:
         linked = words[element.last] - words[element.first]
         return counts[number] >= _LINKS and linked * 10 >= size * 8 and size <= most
 
-    def _without_parts_beside(self, left_out: Pieces, most: float) -> Pieces:
-        """Leave out links, and what is short, beside the element that holds most paragraphs; nothing if this is more
-        than half of the words."""
+    def _without_parts_around(self, left_out: Pieces, most: float) -> Pieces:
+        """Remove parts around the text that are short or have many links; nothing if this is more than half of the
+        words. The text is the element with most of the words of paragraphs."""
         sums, (linked, _) = self.page.sums(left_out), self._links(left_out)
 
         def has_links(element: Element) -> bool:
