@@ -44,8 +44,8 @@ from es_neardupe.progress import Progress, silent
 from es_neardupe.records import Address, FingerprintColumns, Groupings
 from es_neardupe.server.bulk import chunked
 from es_neardupe.verification.criterion import MatchCriterion
-from es_neardupe.verification.facts import FactsOfClasses
-from es_neardupe.verification.verify import Verified, counted_pairs
+from es_neardupe.verification.verified_pairs import counted_pairs
+from es_neardupe.verification.verify import Verified
 
 _TERMS = 1000
 
@@ -182,8 +182,7 @@ def _more_matches(
     def compare(left: Positions, right: Positions) -> Flags:
         matches = criterion.matches(verified.verifier.similarities(left, right, progress))
         if criterion.facts and matches.any():
-            facts = FactsOfClasses.of(verified, criterion.facts)
-            matches[matches] = ~facts.differ(left[matches], right[matches], progress)
+            matches[matches] = ~verified.facts(criterion.facts).differ(left[matches], right[matches], progress)
         return matches & rules.allow(corpus, first[left], first[right])
 
     return compare

@@ -53,8 +53,8 @@ from es_neardupe.server.bulk import chunked
 from es_neardupe.server.parallel import in_threads
 from es_neardupe.verification.criterion import MatchCriterion
 from es_neardupe.verification.evidence import Evidence
-from es_neardupe.verification.facts import with_facts
-from es_neardupe.verification.verify import AffectedRows, PairMemory, Verified, verified_pairs
+from es_neardupe.verification.verified_pairs import AffectedRows, verified_pairs
+from es_neardupe.verification.verify import PairMemory, Verified
 from es_neardupe.wording import counted
 
 _MAX_WAITING = 0.25
@@ -288,10 +288,8 @@ def affected_pairs(run: GroupRun, scope: RunScope) -> tuple[Verified, PairDecisi
             evidence.read_about(corpus, inside)
         verified = verified_pairs(
             index,
-            criterion.measure,
+            criterion,
             corpus,
-            copies=criterion.copies_match,
-            signs=criterion.signs_decide,
             rules=rules,
             affected=AffectedRows(inside, memory, earlier),
             limit=limit
@@ -300,7 +298,6 @@ def affected_pairs(run: GroupRun, scope: RunScope) -> tuple[Verified, PairDecisi
             ),
             progress=run.progress,
         )
-        verified = with_facts(verified, criterion, run.progress)
         earlier = verified.verifier
         new = _reached(verified, criterion) & ~inside
         if not new.any():

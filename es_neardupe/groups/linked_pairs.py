@@ -23,7 +23,6 @@ from es_neardupe.progress import Progress, silent
 from es_neardupe.similarity.measure import Measure
 from es_neardupe.verification.criterion import MatchCriterion
 from es_neardupe.verification.current_texts import OneWithMany
-from es_neardupe.verification.facts import facts_in_cluster
 from es_neardupe.verification.verify import Verified
 
 PAIRS_AT_ONCE = 1_000_000
@@ -157,7 +156,9 @@ class _Comparison:
         """Pairs that were compared in addition to the candidates."""
         self._matches = criterion.matches
         self._texts = OneWithMany(verified.verifier, cluster.classes)
-        self._facts_agree = facts_in_cluster(verified, criterion, cluster.classes)
+        self._facts = None  # no facts decide
+        if criterion.facts:
+            self._facts = OneWithMany(verified.facts(criterion.facts).comparer(), cluster.classes)
         self._rules = rules
         self._corpus = verified.corpus
         self._rows = verified.classes.first[cluster.classes]
@@ -180,6 +181,6 @@ class _Comparison:
         self.compared += int(chosen.sum())
         matches = np.zeros(len(others), np.bool_)
         matches[chosen] = self._matches(self._texts.similarities(one, others[chosen]))
-        if self._facts_agree is not None and matches.any():
-            matches[matches] = self._facts_agree(one, others[matches])
+        if self._facts is not None and matches.any():
+            matches[matches] = self._facts.similarities(one, others[matches]) != 0
         return matches

@@ -1,10 +1,9 @@
-"""Facts of matches: those that differ make them matches about something else, which are none if facts decide; and in
-how many groups facts differ, or texts overlap."""
+"""In how many groups facts differ, or texts overlap."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,66 +11,12 @@ from es_neardupe.columns import RowLists
 from es_neardupe.index.index import Index
 from es_neardupe.keys.arrays import U64, Flags, Numbers, Positions
 from es_neardupe.options import FactKind
-from es_neardupe.progress import Progress, silent
-from es_neardupe.records import TextClasses
-from es_neardupe.similarity.facts.agreement import FactsAgree
 from es_neardupe.similarity.facts.differing import differing_facts
 from es_neardupe.similarity.facts.kinds import FACTS, FIGURES
 from es_neardupe.similarity.facts.tokens import fact_tokens
 from es_neardupe.verification.boilerplate import evenly_spread
-from es_neardupe.verification.criterion import MatchCriterion
-from es_neardupe.verification.current_texts import CurrentDocuments, OneWithMany, PairComparer
+from es_neardupe.verification.current_texts import CurrentDocuments
 from es_neardupe.verification.verify import Verified
-
-_STAGE = "comparing facts"
-
-Agree = Callable[[int, Positions], Flags]
-"""Whether the facts of a class agree with those of others, by their places; bool of their number."""
-
-
-def with_facts(verified: Verified, criterion: MatchCriterion, progress: Progress = silent) -> Verified:
-    """The pairs with those of them that match by their similarity, and differ in the facts that decide."""
-    if not criterion.facts:
-        return verified
-    left, right = verified.candidates.left, verified.candidates.right
-    matches = criterion.matches(verified.similarity)
-    differ = np.zeros(len(left), np.bool_)
-    chosen = np.flatnonzero(matches)
-    facts = FactsOfClasses.of(verified, criterion.facts)
-    differ[chosen] = facts.differ(left[chosen], right[chosen], progress)
-    return replace(verified, other_facts=differ)
-
-
-@dataclass(frozen=True)
-class FactsOfClasses:
-    """The facts of some kinds in the current texts of classes."""
-
-    documents: CurrentDocuments
-    classes: TextClasses
-    kinds: frozenset[FactKind]
-
-    @classmethod
-    def of(cls, verified: Verified, kinds: frozenset[FactKind]) -> FactsOfClasses:
-        """Those of the classes whose pairs were verified."""
-        return cls(verified.verifier.documents, verified.classes, kinds)
-
-    def differ(self, left: Numbers, right: Numbers, progress: Progress = silent) -> Flags:
-        """Whether the facts of pairs of classes differ; False for texts that were changed or deleted."""
-        differ: Flags = self.comparer().compare(left, right, progress).similarity[0] == 0
-        return differ
-
-    def comparer(self) -> PairComparer:
-        """Compares them: 0 if they differ."""
-        return PairComparer(self.documents, {_STAGE: FactsAgree(kinds=self.kinds)}, self.classes)
-
-
-def facts_in_cluster(verified: Verified, criterion: MatchCriterion, classes: Positions) -> Agree | None:
-    """Compares the facts of some classes with each other, whose texts are held in memory. None if no facts decide."""
-    if not criterion.facts:
-        return None
-    texts = OneWithMany(FactsOfClasses.of(verified, criterion.facts).comparer(), classes)
-    return lambda one, others: texts.similarities(one, others) != 0
-
 
 _GROUPS = 1000
 """Maximum number of groups in the sample."""

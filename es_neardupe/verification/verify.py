@@ -1,4 +1,4 @@
-"""Verification of candidate pairs: exact similarity of their current texts, and a memory of known similarities."""
+"""Verifier: the exact similarity of candidate pairs by their current texts, and a memory of known similarities."""
 
 from __future__ import annotations
 
@@ -7,21 +7,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from es_neardupe.candidates.fingerprints import classes_of
-from es_neardupe.candidates.join import CandidatePairs, candidate_pairs
-from es_neardupe.candidates.memory_limit import MemoryLimit
+from es_neardupe.candidates.join import CandidatePairs
 from es_neardupe.candidates.pair_arrays import blocks
-from es_neardupe.candidates.who_may_meet import DEFAULT_RULES, GroupRules
-from es_neardupe.index.index import Index
 from es_neardupe.index.settings import Settings
 from es_neardupe.keys.arrays import Bytes, Flags, Floats, Numbers, Positions
-from es_neardupe.options import Linkage
+from es_neardupe.options import FactKind
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import FingerprintColumns, TextClasses
 from es_neardupe.server.client import Client
+from es_neardupe.similarity.facts.agreement import FactsAgree
 from es_neardupe.similarity.measure import Measure
 from es_neardupe.verification.current_texts import CurrentDocuments, PairComparer
-from es_neardupe.verification.equal_signs import with_equal_signs
 from es_neardupe.verification.on_workers import ComparedTexts, ComparingWorkers
 
 _STAGE = "verifying pairs"
@@ -60,6 +56,10 @@ class Verified:
             matches[some] &= among[left[some]] & among[right[some]]
         return self.verifier.confirmed(left, right, matches, progress, among=among)
 
+    def facts(self, kinds: frozenset[FactKind]) -> FactsOfClasses:
+        """The facts of some kinds in the current texts of the classes."""
+        return FactsOfClasses(self.verifier.documents, self.classes, kinds)
+
     def linked(self, matches: Flags) -> tuple[Numbers, Numbers]:
         """The candidate pairs that match, as pairs of classes."""
         return self.candidates.left[matches], self.candidates.right[matches]
@@ -72,66 +72,21 @@ class Verified:
 
 
 @dataclass(frozen=True)
-class AffectedRows:
-    """The rows of a corpus whose pairs are verified in one step of an incremental run."""
+class FactsOfClasses:
+    """The facts of some kinds in the current texts of classes."""
 
-    inside: Flags
-    """Pairs with at least one of these rows are verified; bool of the corpus."""
-    memory: PairMemory
-    """Similarities of all steps: pairs in it are not read again."""
-    earlier: Verifier | None = None
-    """Verifier of the step before, whose texts are not read again."""
+    documents: CurrentDocuments
+    classes: TextClasses
+    kinds: frozenset[FactKind]
 
+    def differ(self, left: Numbers, right: Numbers, progress: Progress = silent) -> Flags:
+        """Whether the facts of pairs of classes differ; False for texts that were changed or deleted."""
+        differ: Flags = self.comparer().compare(left, right, progress).similarity[0] == 0
+        return differ
 
-def verified_pairs(
-    index: Index,
-    measure: Measure,
-    corpus: FingerprintColumns,
-    *,
-    copies: bool,
-    signs: bool = False,
-    rules: GroupRules = DEFAULT_RULES,
-    affected: AffectedRows | None = None,
-    limit: MemoryLimit | None = None,
-    progress: Progress = silent,
-) -> Verified:
-    """Join the keys of a corpus, and compare each candidate pair by its current texts.
-
-    ``copies``: whether exact copies are treated as one text; if ``signs`` decide, those with equal signs are. ``rules``
-    limit which documents may form a pair. With ``affected``, only pairs with at least one of these rows are verified.
-    Raises `SettingsError` for more pairs than the ``limit`` allows.
-    """
-    memory = None if affected is None else affected.memory
-    classes, documents = classes_of(corpus, copies), None
-    if signs and copies:
-        documents = CurrentDocuments.of_corpus(index.client, index.settings, corpus)
-        classes = with_equal_signs(corpus, classes, documents, progress)
-
-    def check(pairs: int, bucket: int) -> None:
-        if limit is not None:
-            limit.holding(bucket, documents=len(corpus), **counted_pairs(pairs, rules, memory))
-
-    candidates = candidate_pairs(index, corpus, classes, rules, check)
-    corpus = corpus.without_keys()  # most of its memory
-    inside = np.ones(len(corpus), np.bool_) if affected is None else affected.inside
-    if affected is not None:
-        touched = classes.touching(inside)
-        candidates = candidates.only(touched[candidates.left] | touched[candidates.right], touched)
-    workers = ComparingWorkers.of(index, measure)
-    verifier = Verifier(index.client, index.settings, corpus, classes, measure, memory=memory, workers=workers)
-    if documents is not None and measure.ignored is None:  # otherwise copies are read again to know which are common
-        verifier.documents.adopt_all(documents)
-    if affected is not None and affected.earlier is not None:
-        verifier.adopt(affected.earlier)
-    similarity = verifier.similarities(candidates.left, candidates.right, progress)
-    return Verified(corpus, classes, candidates, verifier, similarity, inside)
-
-
-def counted_pairs(pairs: int, rules: GroupRules, memory: PairMemory | None) -> dict[str, int]:
-    """So many candidate pairs, for `MemoryLimit.holding`."""
-    if memory is not None:
-        return {"remembered_pairs": pairs}
-    return {"linked_pairs" if rules.linkage is Linkage.COMPLETE else "candidate_pairs": pairs}
+    def comparer(self) -> PairComparer:
+        """Compares them: 0 if they differ."""
+        return PairComparer(self.documents, {"comparing facts": FactsAgree(kinds=self.kinds)}, self.classes)
 
 
 class Verifier(PairComparer):

@@ -32,7 +32,7 @@ from es_neardupe.options import parse_size
 from es_neardupe.records import Hit
 from es_neardupe.verification.criterion import match_criterion
 from es_neardupe.verification.match_rules import MatchRules
-from es_neardupe.verification.verify import verified_pairs
+from es_neardupe.verification.verified_pairs import verified_pairs
 
 _PAGE = 2000
 _EVERY = 14
@@ -140,9 +140,8 @@ def grouped(size: int, *, memory: int | None = None, again: bool = False) -> Gro
         spill = files if limit is not None and limit.holding(documents=size).spills(BANDS) else None
         verified = verified_pairs(
             index,
-            criterion.measure,
+            criterion,
             read_corpus(pages(size, grouped=again), SETTINGS.prefix, BANDS, expected=size, spill=spill),
-            copies=True,
             limit=limit,
         )
         linked = link(rules.group, verified, criterion)

@@ -37,7 +37,7 @@ from es_neardupe.similarity.measure import (
 )
 from es_neardupe.verification.current_texts import CurrentDocuments, PairComparer
 from es_neardupe.verification.equal_signs import with_equal_signs
-from es_neardupe.verification.facts import FactsOfClasses
+from es_neardupe.verification.verify import FactsOfClasses
 from es_neardupe.wording import command, counted, option
 
 Pair = tuple[float, int, int]

@@ -64,11 +64,11 @@ def documents(
     from es_neardupe.index.index import opened
     from es_neardupe.verification.criterion import match_criterion
     from es_neardupe.verification.match_rules import MatchRules
-    from es_neardupe.verification.verify import verified_pairs
+    from es_neardupe.verification.verified_pairs import verified_pairs
 
     progress = run["progress"]
     index = opened(index, texts=True)
-    given = {"measure": measure, "matching": matching, "passage": passage, "min": min}
+    given = {"measure": measure, "matching": matching, "passage": passage, "min": min, "facts": ()}
     match = match_criterion(index, MatchRules.of(index.settings).having(given), progress=progress)
     rules = rules_of(index, across=by, max_bucket=max_bucket)
     by = str(rules.across)
@@ -78,9 +78,8 @@ def documents(
         corpus = read_fingerprints(index, progress, rules, slices=run["slices"], limit=limit, files=files)
         found = verified_pairs(
             index,
-            match.measure,
+            match,
             shared_texts_meet_all(corpus),
-            copies=match.measure.copies_are_equal,
             rules=rules,
             limit=limit,
             progress=progress,

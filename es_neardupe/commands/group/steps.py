@@ -41,9 +41,10 @@ from es_neardupe.similarity.measure import SETS
 from es_neardupe.verification.boilerplate import Boilerplate, boilerplate, groups_held
 from es_neardupe.verification.common_shingles import CommonShinglesUsed, effect, store_list, used
 from es_neardupe.verification.evidence_entries import EvidenceReport, write_evidence
-from es_neardupe.verification.facts import GroupFacts, facts_in_groups, with_facts
+from es_neardupe.verification.facts import GroupFacts, facts_in_groups
 from es_neardupe.verification.match_rules import MatchRules
-from es_neardupe.verification.verify import Verified, verified_pairs
+from es_neardupe.verification.verified_pairs import verified_pairs
+from es_neardupe.verification.verify import Verified
 
 
 @dataclass(frozen=True)
@@ -149,7 +150,7 @@ class Run(GroupRun):
             self.evidence.read_all(self.progress)
         verified = verified_pairs(
             self.index,
-            self.criterion.measure,
+            self.criterion,
             read_fingerprints(
                 self.index,
                 self.progress,
@@ -159,13 +160,10 @@ class Run(GroupRun):
                 limit=self.limit,
                 files=files,
             ),
-            copies=self.criterion.copies_match,
-            signs=self.criterion.signs_decide,
             rules=rules,
             limit=self.limit,
             progress=self.progress,
         )
-        verified = with_facts(verified, self.criterion, self.progress)
         return verified, None if self.decisions is None else PairDecisions.of(self.decisions.pairs())
 
     def write(

@@ -80,9 +80,8 @@ def pairs(
     from es_neardupe.verification.boilerplate import boilerplate
     from es_neardupe.verification.common_shingles import used
     from es_neardupe.verification.criterion import match_criterion
-    from es_neardupe.verification.facts import with_facts
     from es_neardupe.verification.match_rules import MatchRules
-    from es_neardupe.verification.verify import verified_pairs
+    from es_neardupe.verification.verified_pairs import verified_pairs
 
     progress = given["progress"]
     index = opened(index, texts=True)
@@ -97,15 +96,13 @@ def pairs(
     with scratch() as files:
         found = verified_pairs(
             index,
-            match.measure,
+            match,
             read_fingerprints(index, progress, rules, slices=given["slices"], limit=limit, files=files),
             copies=copies,
-            signs=match.signs_decide,
             rules=rules,
             limit=limit,
             progress=progress,
         )
-    found = with_facts(found, match, progress)
     corpus = found.corpus
     classes, candidates, verifier = found.classes, found.candidates, found.verifier
     verifier.check_copies(progress)

@@ -21,8 +21,8 @@ from es_neardupe.options import Linkage
 from es_neardupe.progress import Progress
 from es_neardupe.records import one_line
 from es_neardupe.verification.criterion import MatchCriterion, match_criterion
-from es_neardupe.verification.facts import with_facts
-from es_neardupe.verification.verify import Verified, verified_pairs
+from es_neardupe.verification.verified_pairs import verified_pairs
+from es_neardupe.verification.verify import Verified
 from es_neardupe.wording import command
 
 
@@ -106,12 +106,7 @@ class _LastRules:
     def verified(self, criterion: MatchCriterion, progress: Progress) -> Verified:
         """The candidates that `group` would verify, compared by their current texts."""
         corpus = read_fingerprints(self.index, progress, self.group)
-        copies, measure = criterion.copies_match, criterion.measure
-        signs = criterion.signs_decide
-        verified = verified_pairs(
-            self.index, measure, corpus, copies=copies, signs=signs, rules=self.group, progress=progress
-        )
-        return with_facts(verified, criterion, progress)
+        return verified_pairs(self.index, criterion, corpus, rules=self.group, progress=progress)
 
     def simulated(self, verified: Verified, criterion: MatchCriterion, minimum: float, progress: Progress) -> Threshold:
         """The groups of one threshold, with the ids that `group` would assign."""
