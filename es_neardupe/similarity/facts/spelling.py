@@ -81,10 +81,10 @@ def _differ_in_blanks_only(one: str, other: str) -> bool:
 
 @lru_cache(1 << 14)
 def folded(text: str) -> str:
-    """The letters and digits without case and accents."""
+    """The letters and digits without case and accents, with ı as i: its capital is the same."""
     if text.isascii():
         return text.lower() if text.isalnum() else "".join(filter(str.isalnum, text.lower()))
-    return "".join(filter(str.isalnum, unicodedata.normalize("NFKD", text.casefold())))
+    return "".join(filter(str.isalnum, unicodedata.normalize("NFKD", text.casefold().replace("ı", "i"))))
 
 
 def is_variant(one: str, other: str) -> bool:

@@ -670,6 +670,11 @@ def test_a_text_and_another_layout(layout: str) -> None:
     assert facts_of(letter(), LAYOUTS[layout](letter())) == []
 
 
+def test_turkish_capitals_are_no_facts() -> None:
+    capitals = "YENİ KÖPRÜ İÇİN İHALE AÇTI, IŞIK VE İLK TEKLİFLER GELDİ"
+    assert facts_of(capitals, "Yeni köprü için ihale açtı, ışık ve ilk teklifler geldi") == []
+
+
 def test_a_passage_that_moved() -> None:
     sentences = letter().split(". ")
     for place in range(len(sentences)):
