@@ -216,8 +216,11 @@ def parse_fraction(value: Any) -> float:
     try:
         number = float(value)
     except ValueError:
-        percent = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*%\s*", str(value))
-        meant = f" Write {float(percent[1]) / 100:g} for {percent[1]} %." if percent else ""
+        written = re.fullmatch(r"\s*([0-9]+(?:[.,][0-9]+)?)\s*(%?)\s*", str(value))
+        meant = ""
+        if written:
+            number = float(written[1].replace(",", ".")) / (100 if written[2] else 1)
+            meant = f" Write {number:g} for {value.strip()}."
         raise typer.BadParameter(f"{value!r} is not a number.{meant}") from None
     if not 0 < number <= 1:
         meant = f" Write {number / 100:g} for {number:g} %." if 1 < number <= 100 else ""

@@ -589,7 +589,8 @@ def test_flags_and_lists_that_are_given_twice(cli: Cli) -> None:
     ("value", "message"),
     [
         ("80", "80 is not in (0, 1]. Write 0.8 for 80 %."),
-        ("80%", "'80%' is not a number. Write 0.8 for 80 %."),
+        ("80%", "'80%' is not a number. Write 0.8 for 80%."),
+        ("0,8", "'0,8' is not a number. Write 0.8 for 0,8."),
         ("0", "0 is not in (0, 1]."),
         ("101", "101 is not in (0, 1]."),
         ("high", "'high' is not a number."),
