@@ -407,6 +407,7 @@ def test_failed_shards_are_not_the_end_of_reading(client: Client, fake: Fake, pr
     hit = {"_index": "i", "_id": "1", "sort": [1, 2], "_source": {}}
     whole = {"pit_id": "p2", "hits": {"hits": [hit]}}
     partial = {"_shards": {"total": 4, "failed": 2}, "hits": {"hits": []}}
+    fake.on("POST /i/_search", reply(whole))  # a full page: there may be more
     fake.on("POST /_search", reply(whole), reply(partial))
     pages = client.pages("i", {}, page_size=1)
     assert [hit.id for hit in next(pages)] == ["1"]
@@ -415,6 +416,28 @@ def test_failed_shards_are_not_the_end_of_reading(client: Client, fake: Fake, pr
     assert fake.seen[-1][0] == closing
     assert b"p2" in fake.seen[-1][2]  # the newest id
     assert json.loads(fake.seen[-2][2])["search_after"] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("ids", "page_size", "requests"), [("", 3, 1), ("ab", 3, 1), ("ab", None, 3), ("abc", 3, 5), ("abcd", 3, 5)]
+)
+def test_a_few_documents_are_read_by_one_search(
+    client: Client, fake: Fake, ids: str, page_size: int | None, requests: int
+) -> None:
+    """If it returns a full page, there may be more, and all are read from a snapshot."""
+    for target in ("POST /i/_pit", "POST /i/_search/point_in_time", "DELETE /_pit", "DELETE /_search/point_in_time"):
+        fake.on(target, reply({"id": "p", "pit_id": "p"}))
+
+    def page(some: str) -> Any:
+        return reply({"hits": {"hits": [{"_index": "i", "_id": id, "sort": [1, 2]} for id in some]}})
+
+    fake.on("POST /i/_search", page(ids[:3]))
+    fake.on("POST /_search", *([page(ids[:3]), page(ids[3:])] if page_size else [page(ids)]))
+    before = len(fake.seen)
+    pages = list(client.pages("i", {}, page_size=page_size))
+    assert "".join(hit.id for page in pages for hit in page) == ids
+    asked = [line for line, *_ in fake.seen[before:] if "_nodes" not in line]
+    assert len(asked) == requests
 
 
 @pytest.fixture
@@ -438,9 +461,10 @@ def test_a_scroll_is_never_continued_twice(
     second = {"_scroll_id": "s", "hits": {"hits": [{"_index": "i", "_id": "2"}]}}
     last = {"_scroll_id": "s", "hits": {"hits": []}}
     fake.on("POST /_search/scroll", fault, reply(second), reply(last))
-    assert [hit.id for page in client.pages("i", {}) for hit in page] == ["1", "2"]
+    assert [hit.id for page in client.pages("i", {}, page_size=1) for hit in page] == ["1", "2"]
     asked = [line for line, *_ in fake.seen if "scroll" in line or line == "POST /i/_search"]
-    assert [line.partition("?")[0] for line in asked][:4] == [
+    assert [line.partition("?")[0] for line in asked][:5] == [
+        "POST /i/_search",  # is one search enough?
         "POST /i/_search",
         "POST /_search/scroll",
         "DELETE /_search/scroll",
@@ -449,8 +473,8 @@ def test_a_scroll_is_never_continued_twice(
     fake.on("POST /_search/scroll", *[fault] * 9)
     begun = fake.count("POST /i/_search")
     with pytest.raises((Unreachable, RequestError)):
-        list(client.pages("i", {}))
-    assert fake.count("POST /i/_search") == begun + 4
+        list(client.pages("i", {}, page_size=1))
+    assert fake.count("POST /i/_search") == begun + 2 * 4
     assert fake.seen[-1][0] == "DELETE /_search/scroll"
 
 
@@ -458,7 +482,7 @@ def test_a_scroll_that_ends_early(scroller: tuple[Fake, Client]) -> None:
     fake, client = scroller
     fake.on("POST /_search/scroll", reply({"_scroll_id": "s", "hits": {"hits": []}}))
     with pytest.raises(IncompleteAnswer, match="1 of 2"):
-        list(client.pages("i", {}))
+        list(client.pages("i", {}, page_size=1))
 
 
 def test_an_expired_snapshot(scroller: tuple[Fake, Client], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -469,7 +493,7 @@ def test_an_expired_snapshot(scroller: tuple[Fake, Client], monkeypatch: pytest.
         error(404, "search_context_missing_exception", "No search context found for id [1]"),
     )
     with pytest.raises(IncompleteAnswer, match="5m"):
-        list(client.pages("i", {}))
+        list(client.pages("i", {}, page_size=1))
 
 
 @pytest.mark.parametrize(
@@ -491,12 +515,14 @@ def test_a_lost_snapshot_is_taken_anew(
     def page(*ids: str) -> Any:
         return reply({"hits": {"hits": [{"_index": "i", "_id": id, "sort": [1, 2]} for id in ids]}})
 
+    fake.on("POST /i/_search", page("a", "b"))  # a full page: there may be more
     fake.on("POST /_search", page("a", "b"), lost, page("c", "a"), page("b", "d"), page())
     assert [[hit.id for hit in one] for one in client.pages("i", {}, page_size=2)] == [["a", "b"], ["c"], ["d"]]
     fake.on("POST /_search", page("a", "b"), lost)
     with pytest.raises(NeardupeError, match=r"Try again|disconnected"):
         list(client.pages("i", {}, page_size=2))
     fake.on("POST /_search", page("a", "b"), lost)
+    fake.on("POST /i/_search", lost)
     with pytest.raises(NeardupeError):  # part of a snapshot cannot be replaced
         list(client.pages("i", {}, page_size=2, slice=(0, 2)))
 

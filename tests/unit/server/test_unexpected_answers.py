@@ -141,12 +141,16 @@ def test_search(fake: Fake, client: Client, body: Any, words: str) -> None:
 def test_pages(fake: Fake, client: Client, product: Product, body: Any) -> None:
     opening = "/i/_search/point_in_time" if product is Product.OPENSEARCH else "/i/_pit"
     fake.on(f"POST {opening}", reply({"id": "p", "pit_id": "p"}))
-    fake.on("POST /_search", reply(body))
+    fake.on("POST /i/_search", reply(body))
     with pytest.raises(UnexpectedAnswer):
         list(client.pages("i", {}))
+    fake.on("POST /i/_search", reply({"hits": {"hits": [{"_index": "i", "_id": "a"}]}}))  # a full page
+    fake.on("POST /_search", reply(body))
+    with pytest.raises(UnexpectedAnswer):
+        list(client.pages("i", {}, page_size=1))
     fake.on(f"POST {opening}", reply({}))
     with pytest.raises(UnexpectedAnswer, match=r"lacks '(pit_)?id'"):
-        list(client.pages("i", {}))
+        list(client.pages("i", {}, page_size=1))
 
 
 @pytest.mark.parametrize(
