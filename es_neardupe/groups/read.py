@@ -331,6 +331,11 @@ def groups_with(index: Index, query: Mapping[str, Any]) -> Iterator[str]:
         yield from sorted(found - {""})
 
 
+def with_other_documents(index: Index, groups: Collection[str]) -> set[str]:
+    """Those of these groups that have several documents: a document that is alone has a group id as well."""
+    return set(groups_with(index, queries.members_of(index.fields, sorted(groups)))) if groups else set()
+
+
 def texts_of_groups(index: Index, query: Mapping[str, Any], maximum: int | None = None) -> dict[str, set[str]]:
     """Group -> content hashes of its documents that match a query, at most ``maximum`` in all."""
     index.documents.refresh_if_allowed()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -291,6 +291,8 @@ class DocumentText:
     fields: Mapping[str, str]
     below: Sequence[SimilarHit]
     """The most similar ones of those that are less similar than the threshold."""
+    groups: Collection[str]
+    """Those of their groups that have other documents."""
     threshold: float
     top: int
     """The most that were looked for."""
@@ -310,6 +312,7 @@ def document_page(site: Site, document: DocumentText, review: DocumentReview, ba
         text=document.text,
         fields=document.fields,
         below=document.below,
+        groups=document.groups,
         threshold=document.threshold,
         top=document.top,
         bar=bar,

@@ -10,6 +10,7 @@ from fastapi.responses import HTMLResponse
 from es_neardupe.commands.compare import compare
 from es_neardupe.commands.similar import similar
 from es_neardupe.errors import SettingsError
+from es_neardupe.groups.read import with_other_documents
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.shown_fields import shown_fields
 from es_neardupe.options import Matching
@@ -82,7 +83,8 @@ def document_pages(
         lowest = min(_LOWEST, threshold)
         hits = similar(index_of(request), id=address, min=lowest, max=threshold, top=_SIMILAR, fields=fields).hits
         below = [one for one in hits if one.similarity < threshold]
-        document = DocumentText(text, read.fields, below, threshold, _SIMILAR)
+        groups = with_other_documents(found, {one.group for one in below if one.group is not None})
+        document = DocumentText(text, read.fields, below, groups, threshold, _SIMILAR)
         bar = bar_of(request, found, review, own.document_link(address))
         return page_answer(document_page(own, document, review, bar))
 

@@ -12,7 +12,7 @@ from es_neardupe.errors import InputError
 from es_neardupe.groups.decisions import Decision, Decisions, Verdict, said_about_pairs
 from es_neardupe.groups.former import FormerVerdict, former_verdicts
 from es_neardupe.groups.listing import QueuePlace, queue_place
-from es_neardupe.groups.read import known_records
+from es_neardupe.groups.read import known_records, with_other_documents
 from es_neardupe.groups.registry import GroupRecord
 from es_neardupe.groups.reviewed import last_decisions
 from es_neardupe.index.document_text import prepared_text, read_values
@@ -45,7 +45,7 @@ class DocumentReview:
 
     documents: tuple[CurrentDocument, ...]
     group: str | None
-    """The group that has all of them."""
+    """The group that has all of them; None for a document that is alone."""
     record: GroupRecord | None
     """Its record in the registry; None if there is none, or if this user may not read it."""
     queue: QueuePlace | None
@@ -89,6 +89,8 @@ def review_of_documents(index: Index, documents: Sequence[str | Address], review
     groups = {one.group for one in found}
     group = groups.pop() if len(groups) == 1 else None
     record = None if group is None else known_records(index, [group]).get(group)
+    if group is not None and record is None and not with_other_documents(index, [group]):
+        group = None
     contents_of = {one.address: one.content for one in found if one.content is not None}
     known = set(contents_of.values())
     return DocumentReview(

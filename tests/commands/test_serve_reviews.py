@@ -226,6 +226,8 @@ def test_a_document_has_a_page(client: Client, index_name: str) -> None:
     assert half in page
     links = {one["href"] for tag, one in Reader(page).tags if tag == "a" and "href" in one}
     assert {f"/document?{urlencode({'id': id, 'index': index_name})}" for id in below} <= links
+    large = f"/group?{urlencode({'id': ann.group()})}"
+    assert {one for one in links if str(one).startswith("/group?")} == {large}, "not to groups of one document"
 
     page = ann.get("/document", id="a", index=index_name)
     assert ">5 documents</a>, 4 texts" in page
