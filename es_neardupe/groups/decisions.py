@@ -145,7 +145,11 @@ class Decision:
         return self
 
 
-def said_about_pairs(decisions: Iterable[Decision]) -> dict[ContentPair, dict[str, tuple[Verdict, Decision]]]:
+SaidAboutPairs = Mapping[ContentPair, Mapping[str, tuple[Verdict, Decision]]]
+"""Two texts -> reviewer -> verdict, with the decision that has it."""
+
+
+def said_about_pairs(decisions: Iterable[Decision]) -> SaidAboutPairs:
     """What each reviewer says about each two texts, by the last of their decisions. ``decisions``: oldest first."""
     found: dict[ContentPair, dict[str, tuple[Verdict, Decision]]] = defaultdict(dict)
     for one in decisions:

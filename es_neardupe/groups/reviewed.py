@@ -18,6 +18,7 @@ from es_neardupe.groups.decisions import (
     Decision,
     Decisions,
     PairVerdicts,
+    SaidAboutPairs,
     Verdict,
     agreed_verdict,
     said_about_pairs,
@@ -304,6 +305,8 @@ class GroupFindings:
     """Pairs of these texts about which reviewers disagree, the first ones."""
     former: Sequence[FormerVerdict] = ()
     """What was decided about two of these documents before one of them or both changed, the last ones."""
+    verdicts: Mapping[Address, Mapping[str, Verdict]] = field(default_factory=dict)
+    """What each reviewer says about a document and the reference document."""
 
 
 def last_decisions(index: Index, group: str | None, contents: set[str], reviewer: str) -> Sequence[Decision]:
@@ -335,23 +338,31 @@ def review_findings(
             if content in one.contents and (len(one.contents) == 1 or (content != first and first in one.contents))
         ]
     last = last_decisions(index, group, set(contents.values()), reviewer)
+    said = said_about_pairs(found)
+    verdicts = {address: _verdicts(said, first, content) for address, content in contents.items()}
     return GroupFindings(
         contents,
         about,
         store.claims([group]).get(group),
         last,
-        _disputes(found, contents, reviewer),
+        _disputes(said, contents, reviewer),
         former_verdicts(index, contents),
+        verdicts,
     )
 
 
 _MAX_DISPUTES = 3
 
 
-def _disputes(found: Sequence[Decision], contents: Mapping[Address, str], reviewer: str) -> list[Dispute]:
+def _verdicts(about_pairs: SaidAboutPairs, one: str, other: str) -> dict[str, Verdict]:
+    low, high = sorted((one, other))
+    return {author: verdict for author, (verdict, _) in about_pairs.get((low, high), {}).items()}
+
+
+def _disputes(about_pairs: SaidAboutPairs, contents: Mapping[Address, str], reviewer: str) -> list[Dispute]:
     addresses = {content: address for address, content in contents.items()}
     disputes: list[Dispute] = []
-    for (low, high), said in said_about_pairs(found).items():
+    for (low, high), said in about_pairs.items():
         if low in addresses and high in addresses and len({verdict for verdict, _ in said.values()}) > 1:
             names = sorted(said, key=lambda name: (name != reviewer, name))
             other = next(name for name in names if said[name][0] is not said[names[0]][0])

@@ -74,7 +74,7 @@ class DocumentReview:
         return all(one.content is not None for one in self.documents)
 
     @property
-    def verdicts(self) -> dict[str, tuple[Verdict, Decision]]:
+    def verdicts(self) -> Mapping[str, tuple[Verdict, Decision]]:
         """What each reviewer says about the two texts."""
         if len(self.documents) != 2 or not self.decidable:
             return {}

@@ -163,6 +163,9 @@ def test_a_decision_about_two_texts_is_stored_at_once(client: Client, index_name
     assert "Stored <b>different</b>: Small" in ann.post("/decide", form)
     (decision,) = news.decisions()
     assert {one.id for one in decision.documents} == {"s0", "s1"}
+    again = ann.get("/group", id=small)
+    assert "You stored <b>different</b> on " in again
+    assert '<small class="verdict">different ann</small>' in again
     last = ann.post("/decide", ann.form("apart", confirmed="true"))
     assert "All 2 groups are decided" in last
     assert "Stored <b>different</b>: Principal" in last
