@@ -27,10 +27,21 @@ document.addEventListener("DOMContentLoaded", () => {
     const button = document.createElement("button");
     button.type = "button";
     button.textContent = `Show ${later.length} more`;
-    button.addEventListener("click", () => { list.classList.remove("folded"); row.remove(); place(); });
+    button.addEventListener("click", () => { list.classList.remove("folded"); row.remove(); fit(); place(); });
     cell.append(button);
     $("tbody", list).append(row);
   }
+
+  // A row that is not the current one has one line of values: those without room are left out, and counted.
+  const fit = () => {
+    for (const one of $$(".over", list)) { one.classList.remove("over"); }
+    const over = $$(".variants", list).flatMap((values) => {
+      const [first, ...others] = values.children;
+      return others.filter((one) => one.offsetTop > first.offsetTop);
+    });
+    for (const one of over) { one.classList.add("over"); }
+    for (const one of $$(".spare", list)) { one.classList.toggle("needed", Boolean($(".over", one.parentElement))); }
+  };
 
   const rows = () => $$("tr[data-place]", list).filter((one) => one.offsetParent !== null);
   const current = () => $("tr.now", list);
@@ -279,9 +290,10 @@ document.addEventListener("DOMContentLoaded", () => {
   };
 
   addEventListener("toggle", place, true);
-  addEventListener("resize", place);
-  document.fonts?.ready.then(place);
+  addEventListener("resize", () => { fit(); place(); });
+  document.fonts?.ready.then(() => { fit(); place(); });
   choice();
+  fit();
   go(current(), false);
   place();
 });

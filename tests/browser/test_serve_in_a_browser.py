@@ -375,6 +375,10 @@ def test_form_letters_are_read_as_one_letter_and_a_table(address: str, tmp_path:
         assert not find(browser, ".collation").is_displayed()
         for width in (1400, 500):
             check(browser, width)
+        set_width(browser, 1100)
+        others = browser.find_elements(By.CSS_SELECTOR, ".rows tr[data-place]:not(.now) .variants")
+        assert [one.size["height"] for one in others if one.size["height"] > 30] == []  # one line of values
+        set_width(browser, 1400)
 
         press(browser, "v")
         rows = browser.find_elements(By.CSS_SELECTOR, ".collation tbody tr")
