@@ -555,9 +555,10 @@ ORIGIN = {
     "source": "s" * 300,
     "published": "2026-11-24T10:00:00Z",
 }
+LONG_ID = f"w2{'-a-long-id' * 10}"
 WIDE = {
     **{f"c{n}": {"body": " ".join(words("wide", 60)), **ORIGIN, "url": f"{ORIGIN['url']}?{n}"} for n in range(20)},
-    **{f"w{n}": {"body": text, **ORIGIN} for n, text in enumerate(family("wide", 3))},
+    **{id: {"body": text, **ORIGIN} for id, text in zip(("w0", "w1", LONG_ID), family("wide", 3), strict=True)},
 }
 
 
@@ -568,7 +569,7 @@ def test_long_values_are_wrapped_or_scrolled(address: str, client: Client, index
     news = NearDupe(index_name, client)
     groups = sorted(news.groups(), key=lambda one: one.size)
     news.decide("note", "w1", author="ann " * 20, note="look " * 60)
-    news.decide("different", "w1", ["w2"], author="ann")
+    news.decide("different", "w1", [LONG_ID], author="ann")
     with chromium() as browser:
         browser.get(address)
         root = browser.current_url.partition("/?")[0].rstrip("/")
@@ -585,6 +586,12 @@ def test_long_values_are_wrapped_or_scrolled(address: str, client: Client, index
                     ".map((one) => one.textContent)"
                 )
                 assert tall == [], (page, width)
+                cut = browser.execute_script(
+                    "return [...document.querySelectorAll('.column small:not(.verdict)')].filter((one) => "
+                    "one.getBoundingClientRect().right > one.closest('th').getBoundingClientRect().right)"
+                    ".map((one) => one.textContent)"
+                )
+                assert cut == [], (page, width)  # of a long id, not the similarity
         browser.get(f"{root}/decisions")
         set_width(browser, 420)
         undo = find(browser, "tbody button")
