@@ -13,6 +13,7 @@ from es_neardupe.display_text import beginning, shown
 from es_neardupe.similarity.weighed_places import FACTS, PASSAGE
 
 _TOKEN = re.compile(r"[$€£¥]?\d+(?:[.,]\d+)*%?|\w+(?:['’]\w+)*")
+_SPACE = re.compile(r"\s+")
 _MAGNITUDES = {"million", "billion", "thousand", "percent", "hundred", "dollars", "euros"}
 _CALENDAR = re.compile(
     r"(?:january|february|march|april|may|june|july|august|september|october|november|december"
@@ -44,7 +45,7 @@ class WordRun:
 
 @dataclass(frozen=True, slots=True)
 class ShownReading:
-    """A reading as it is shown: ``before``, the runs, ``after``."""
+    """A reading as it is shown: ``before``, the runs, ``after``, with the spaces between them."""
 
     runs: tuple[WordRun, ...]
     """None for nothing."""
@@ -88,13 +89,17 @@ def with_context(one: ShownReading, text: str, characters: tuple[int, int], room
     if half < 10 or one.cut or one.more:
         return one
     start, end = characters
-    before = " ".join(shown(text[max(0, start - half) : start]).split())
+    before = _in_one_line(text[max(0, start - half) : start]).lstrip()
     if start > half:
         before = "… " + before.partition(" ")[2]
-    after = " ".join(shown(text[end : end + half]).split())
+    after = _in_one_line(text[end : end + half]).rstrip()
     if end + half < len(text):
         after = after.rpartition(" ")[0].rstrip(".,;: ") + " …"
     return ShownReading(one.runs, before, after)
+
+
+def _in_one_line(text: str) -> str:
+    return _SPACE.sub(" ", shown(text))
 
 
 def in_few_words(text: str, reference: str, kind: str) -> str:

@@ -249,9 +249,18 @@ def test_everything_is_escaped() -> None:
     assert NASTY in unescape(re.sub(r"<[^>]*>", "", html))
 
 
-@pytest.mark.parametrize(("room", "after"), [(45, "four five six seven"), (43, "four five six …")])
+@pytest.mark.parametrize(("room", "after"), [(45, " four five six seven"), (43, " four five six …")])
 def test_a_text_that_ends_after_a_reading_is_not_shown_as_cut(room: int, after: str) -> None:
     text = "one two three four five six seven"
     reading = shown_reading("three", "other", WORDS, 100)
     found = with_context(reading, text, (8, 13), room)
-    assert (found.before, found.after) == ("one two", after)
+    assert (found.before, found.after) == ("one two ", after)
+
+
+def test_words_around_a_reading_have_the_spaces_of_the_text() -> None:
+    text = "we paid (about\n\t$45) to him"
+    place = text.index("$"), text.index(")")
+    found = with_context(shown_reading("$45", "$50", WORDS, 100), text, place, 100)
+    assert (found.before, found.after) == ("we paid (about ", ") to him")
+    found = with_context(shown_reading("東京", "大阪", WORDS, 100), "会議は東京で開かれた", (3, 5), 100)
+    assert (found.before, found.after) == ("会議は", "で開かれた")
