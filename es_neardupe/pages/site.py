@@ -32,7 +32,7 @@ from es_neardupe.similarity.comparison import CompareReport
 from es_neardupe.similarity.pair_relation import Relation
 from es_neardupe.similarity.weighed_places import LAYOUT
 from es_neardupe.views.document_pages import DocumentReview
-from es_neardupe.views.group_pages import MAX_FOUND, CommonValues, GroupSelection
+from es_neardupe.views.group_pages import MAX_COMPARED, MAX_FOUND, CommonValues, GroupSelection
 
 _WIDTH, _HEIGHT = 480, 120
 """Size of a bar chart."""
@@ -205,7 +205,7 @@ def groups_page(
         start=None if first else site.link("/groups", **given),
         again=site.link("/groups", **given),
         next=None if found.after is None else site.link("/groups", **given, after=found.after),
-        most=MAX_FOUND,
+        most=MAX_COMPARED if selection.difference else MAX_FOUND,
         all_decided=all_decided,
         said=said,
     )

@@ -224,6 +224,14 @@ def test_a_group_whose_principal_is_gone() -> None:
     assert "deleted or hidden" in one.html
 
 
+def test_why_more_groups_may_match() -> None:
+    """Either documents of too many groups match, or the texts of too many would have to be compared."""
+    found = TitledPage(GroupPage(1, (RECORD,), None), {}, False, None, {})
+    for difference, words in ((None, "only 50,000 were looked at"), ("name", "only the first 1,000 of the list")):
+        selection = GroupSelection(difference=difference)
+        assert words in groups_page(SITE, found, selection, Offered([], [], []), first=True).html
+
+
 @pytest.mark.parametrize(
     ("number", "words"), [(1, "The only group is decided."), (1200, "All 1,200 groups are decided.")]
 )
