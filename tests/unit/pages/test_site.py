@@ -224,6 +224,13 @@ def test_a_group_whose_principal_is_gone() -> None:
     assert "deleted or hidden" in one.html
 
 
+@pytest.mark.parametrize(("texts", "cell"), [(1, "<td></td>"), (2, "<td>open</td>")])
+def test_exact_copies_have_no_state_of_a_review(texts: int, cell: str) -> None:
+    found = TitledPage(GroupPage(1, (replace(RECORD, texts=texts),), None), {}, True, None, {})
+    page = groups_page(SITE, found, GroupSelection(), Offered([], [], []), first=True)
+    assert cell in page.html
+
+
 def test_why_more_groups_may_match() -> None:
     """Either documents of too many groups match, or the texts of too many would have to be compared."""
     found = TitledPage(GroupPage(1, (RECORD,), None), {}, False, None, {})
