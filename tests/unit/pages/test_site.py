@@ -282,6 +282,17 @@ def test_comparison_and_error() -> None:
     read(error_page(SITE, NASTY))
 
 
+@pytest.mark.parametrize(
+    ("message", "written"),
+    [
+        ("run `enrich news`, or `init`.", ">run <code>enrich news</code>, or <code>init</code>.<"),
+        ("Unknown group 'a`b'.", ">Unknown group &#39;a`b&#39;.<"),
+    ],
+)
+def test_commands_in_an_error_stand_out(message: str, written: str) -> None:
+    assert written in error_page(SITE, message).html
+
+
 def test_decisions() -> None:
     one, other = PRINCIPAL, Address("news", f"m {NASTY}")
     low, high = "0" * 32, "f" * 32
