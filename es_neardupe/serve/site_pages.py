@@ -162,10 +162,10 @@ def site_pages(
 
 
 def _why(error: NeardupeError) -> str:
-    """Why a form has no answer. Of a query that the search server cannot read, without what it would have expected."""
+    """Why a form has no answer."""
     if not isinstance(error, RequestError) or not error.reason:
         return str(error)
-    return f"The query cannot be read. {error.reason.partition('Was expecting')[0].strip()}"
+    return f"The query cannot be read. {error.reason}"
 
 
 def _selection(given: QueryParams) -> GroupSelection:

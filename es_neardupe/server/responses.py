@@ -190,6 +190,7 @@ def _cause(body: Any) -> tuple[str, str]:
     """The type and the reason in an error body; of a failed search, only the reason of the root cause.
 
     The causes of a reason are added: they often name what is wrong, such as an unknown field in an invalid filter.
+    What a query string that cannot be read should have had instead is left out: it is a list of all its symbols.
     """
     if isinstance(body, dict):
         # A proxy, and Amazon in front of a domain, answer with a text under another name.
@@ -200,7 +201,8 @@ def _cause(body: Any) -> tuple[str, str]:
     root = next(iter(_dicts(error.get("root_cause"))), {})
     vague = error.get("type") == "search_phase_execution_exception"
     reason = (root.get("reason") if vague else None) or error.get("reason") or root.get("reason") or ""
-    parts = [str(one) for one in (reason, root.get("reason"), _of_the_shard(error)) if one]
+    known = (reason, root.get("reason"), _of_the_shard(error))
+    parts = [str(one).partition("\nWas expecting")[0] for one in known if one]
     reasons = [one for place, one in enumerate(parts) if not any(one in other for other in parts[:place])]
     return str(error.get("type") or ""), _one_line(": ".join(reasons))
 

@@ -105,6 +105,11 @@ def test_json_has_no_such_number(value: float) -> None:
             "search_phase_execution_exception",
             "no query: a bracket is open",
         ),
+        (
+            {"error": {"reason": "Cannot parse '(': Encountered \"<EOF>\".\nWas expecting one of:\n    <NOT> ...\n"}},
+            "",
+            "Cannot parse '(': Encountered \"<EOF>\".",
+        ),
         ({"error": {"reason": "why", "failed_shards": [{"reason": "odd"}]}}, "", "why"),
         ({"error": "words"}, "", "words"),
         ({"error": ["odd"]}, "", ""),
