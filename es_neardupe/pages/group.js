@@ -136,7 +136,7 @@ document.addEventListener("DOMContentLoaded", () => {
       all += 1;
       if (part) { sizes.set(part, (sizes.get(part) || 0) + 1); }
     }
-    const counts = [...sizes.values()];
+    const counts = [...sizes.values()].sort((one, other) => other - one);
     const assigned = counts.reduce((sum, one) => sum + one, 0);
     const same = counts.reduce((sum, one) => sum + one * (one - 1) / 2, 0);
     const different = assigned * (assigned - 1) / 2 - same;

@@ -400,6 +400,11 @@ def test_form_letters_are_read_as_one_letter_and_a_table(address: str, tmp_path:
         assert find(browser, ".rows thead .id").text == chosen
         press(browser, "x")
         assert "200 parts" in find(browser, "#what").text or "All 200 differ" in find(browser, "#what").text
+        previews = []
+        for _ in range(2):  # by town, and by season
+            press(browser, Keys.ESCAPE, "j", "x")
+            previews.append(find(browser, "#what").text)
+        assert any(one.startswith("2 parts (199, 1): ") for one in previews), previews
         press(browser, Keys.ESCAPE)
         find(browser, ".who summary").click()
         find(browser, ".who a[download]").click()
