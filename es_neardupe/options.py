@@ -158,6 +158,8 @@ class Mask(str, Enum):
     TIME = "time"
     IP = "ip"
     PATH = "path"
+    POD = "pod"
+    """Name of a Kubernetes pod of a deployment or a cron job, such as ``web-7d9c5b8f6-x2v4q``."""
     HEX = "hex"
     DIGITS = "digits"
 

@@ -348,6 +348,45 @@ static Place path(Place at, Place end)
     return found > at + 3 ? found : NULL;
 }
 
+/* The end of `least` to `most` of some characters. */
+static Place among(Place at, const char *characters, int least, int most)
+{
+    int size = 0;
+    while (size < most && one_of(at, characters))
+        at++, size++;
+    return size >= least ? at : NULL;
+}
+
+#define LOWER "abcdefghijklmnopqrstuvwxyz0123456789"
+
+/* (HASH|TIME)-RANDOM */
+static Place end_of_pod(Place at)
+{
+    static const char HASHED[] = "456789bcdf", RANDOM[] = "2456789bcdfghjklmnpqrstvwxz";
+    Place found = among(at, HASHED, 6, 10), random;
+    if (found && *found == '-' && (random = among(found + 1, RANDOM, 5, 5)))
+        return random;
+    found = digits(at, 8, 10);
+    return found && *found == '-' ? among(found + 1, RANDOM, 5, 5) : NULL;
+}
+
+/* (PART-)*(HASH|TIME)-RANDOM(_NAMESPACE)? */
+static Place pod(Place at, Place end)
+{
+    Place found = end_of_pod(at);
+    (void)end;
+    for (int part = 0; part < 12; part++) {
+        Place hyphen = among(at, LOWER, 1, 63), later;
+        if (!hyphen || *hyphen != '-')
+            break;
+        at = hyphen + 1;
+        if ((later = end_of_pod(at)))
+            found = later;
+    }
+    Place space = found && *found == '_' ? among(found + 1, LOWER "-", 1, 63) : NULL;
+    return space ? space : found;
+}
+
 static Place hexadecimal(Place at, Place end)
 {
     (void)end;
@@ -377,9 +416,9 @@ static int has(Place at, Place end, int class, int except)
 }
 
 typedef Place (*Kind)(Place, Place);
-static const Kind KINDS[] = {source, url, email, uuid, time_stamp, ip, path, hexadecimal};
-static const char *const PLACEHOLDERS[] = {"", "_url_", "_email_", "_uuid_", "_time_", "_ip_", "_path_", "_num_"};
-enum { SOURCE, URL, EMAIL, UUID, TIME, IP, PATH, HEXADECIMAL, NUMBERS };
+static const Kind KINDS[] = {source, url, email, uuid, time_stamp, ip, path, pod, hexadecimal};
+static const char *const PLACEHOLDERS[] = {"", "_url_", "_email_", "_uuid_", "_time_", "_ip_", "_path_", "_pod_", "_num_"};
+enum { SOURCE, URL, EMAIL, UUID, TIME, IP, PATH, POD, HEXADECIMAL, NUMBERS };
 #define NUMBER "_num_"
 
 typedef struct {
@@ -402,7 +441,7 @@ static int add(Output *out, const void *bytes, size_t size)
     return 1;
 }
 
-static unsigned char possible[256];
+static unsigned short possible[256];
 /* The kinds that a match may begin with each byte. */
 
 static void fill_possible(void)
@@ -416,6 +455,8 @@ static void fill_possible(void)
             of |= 1 << URL | 1 << PATH;
         if (letter || digit)
             of |= 1 << EMAIL;
+        if (digit || (letter && c >= 'a'))
+            of |= 1 << POD;
         if (hex)
             of |= 1 << UUID | 1 << HEXADECIMAL;
         if (digit || (c && strchr("ADFJMNOSTW", c)))
@@ -424,7 +465,7 @@ static void fill_possible(void)
             of |= 1 << IP;
         if (c == '/')
             of |= 1 << PATH;
-        possible[c] = (unsigned char)of;
+        possible[c] = (unsigned short)of;
     }
 }
 
@@ -437,6 +478,8 @@ static Place first_kind(Place at, Place end, long kinds, int *kind)
         if (!found || is(found, WORD))
             continue;
         if (*kind == IP && !has(at, found, DIGIT, 0))
+            continue;
+        if (*kind == POD && !has(at, found, LETTER, 0))
             continue;
         if (*kind == HEXADECIMAL && at[1] != 'x' && at[1] != 'X' && !(has(at, found, DIGIT, 0) && has(at, found, HEX, DIGIT)))
             continue;

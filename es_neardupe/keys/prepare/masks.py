@@ -23,6 +23,8 @@ _DAY = r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)"
 _CLOCK = r"[0-9]{1,2}:[0-9]{2}(?::[0-9]{2}(?:[.,:][0-9]{1,9})?)?"
 _ZONE = r"(?: ?(?:Z|UTC|GMT|[+-][0-9]{2}:?[0-9]{2}))?"
 _H4 = r"[0-9A-Fa-f]{1,4}"
+_RANDOM = "[2456789bcdfghjklmnpqrstvwxz]"
+"""What Kubernetes draws random names from."""
 
 EXPRESSIONS: dict[Mask, str] = {
     Mask.SOURCE: (
@@ -47,6 +49,10 @@ EXPRESSIONS: dict[Mask, str] = {
         rf"|(?:{_H4}:){{7}}{_H4}|(?:{_H4}:){{1,6}}(?::{_H4}){{1,6}}|(?:{_H4}:){{1,7}}:|::(?:{_H4}:){{0,6}}{_H4}"
     ),
     Mask.PATH: r"(?:/[0-9A-Za-z_.@%+=,~$:-]+){2,}/?|[A-Za-z]:\\[^ \t\r\n\f\v\"'<>|*?]+",
+    # the hash of a template, or the time of a cron job, before the random end; after it the namespace, in names of logs
+    Mask.POD: (
+        rf"(?:[0-9a-z]{{1,63}}-){{0,12}}(?:[4-9bcdf]{{6,10}}|[0-9]{{8,10}})-{_RANDOM}{{5}}(?:_[0-9a-z-]{{1,63}})?"
+    ),
     Mask.HEX: r"0[xX][0-9A-Fa-f]{1,64}|(?:[0-9A-Fa-f]{2}[:-]){5,19}[0-9A-Fa-f]{2}|[0-9A-Fa-f]{4,128}",
     Mask.DIGITS: r"[0-9]+(?:[.,][0-9]+)*",
 }
@@ -60,6 +66,7 @@ PLACEHOLDERS: dict[Mask, str] = {
     Mask.TIME: "_time_",
     Mask.IP: "_ip_",
     Mask.PATH: "_path_",
+    Mask.POD: "_pod_",
     Mask.HEX: "_num_",
     Mask.DIGITS: "_num_",
 }
@@ -69,7 +76,7 @@ _NUMBER = re.compile(r"[0-9]+")
 _RUN = r"[0-9A-Za-z_$]+"
 _WHOLE_NUMBER = r"\$*[0-9]+(?![0-9A-Za-z_$])(?:[.,][0-9]+)*"
 _NO_WORD_FOLLOWS = r"(?![0-9A-Za-z_])"
-_DIGIT, _LETTER = re.compile(r"[0-9]"), re.compile(r"[A-Fa-f]")
+_DIGIT, _LETTER = re.compile(r"[0-9]"), re.compile(r"[A-Za-z]")
 
 
 class _Compiled(NamedTuple):
@@ -162,6 +169,8 @@ def _accepted(match: re.Match[str]) -> bool:
     kind, found = match.lastgroup, match[0]
     if kind == "ip":
         return _DIGIT.search(found) is not None
+    if kind == "pod":
+        return _LETTER.search(found) is not None
     if kind == "hex" and found[:2] not in ("0x", "0X"):
         return _DIGIT.search(found) is not None and _LETTER.search(found) is not None
     return True

@@ -114,7 +114,7 @@ def some_of(text: str, *more: str) -> st.SearchStrategy[str]:
 PARTS = some_of(
     "a f 0 1 12 123 fe80 :: : - . / $ _ Jan \u00e9 dead beef 4711 % , \\ line Foo.java:52 0x1f C:\\x http:// x@y.zz"
     " 1.2.3.4 12:30:01 Z +0100 2026-01-02 T10:00:16 ab:cd:ef:ab:cd:ef 00:1a:2b:3c:4d:5e 04/Dec/2005: /a/b ab::cd a.b"
-    " df1461aa-f8eb-18b9-0074-513021da8978",
+    " df1461aa-f8eb-18b9-0074-513021da8978 7d9c5b8f6-x2v4q 28391040-kzbtr _default",
     *(" ", "  ", "\n", "Mon, ", "line 5"),
 )
 LOG_LINES = st.lists(PARTS, max_size=14).map("".join)
@@ -134,6 +134,8 @@ def masked_place_by_place(text: str, kinds: Sequence[Mask]) -> str:
                 continue
             digit, letter = re.search("[0-9]", match[0]), re.search("[A-Fa-f]", match[0])
             prefixed = match[0].lower().startswith("0x")
+            if kind is Mask.POD and not re.search("[a-z]", match[0]):
+                continue
             if (kind is Mask.IP and not digit) or (kind is Mask.HEX and not prefixed and not (digit and letter)):
                 continue
             end, made = match.end(), PLACEHOLDERS[kind] or match[0]
@@ -153,6 +155,8 @@ def masked_place_by_place(text: str, kinds: Sequence[Mask]) -> str:
 @given(LOG_LINES, st.sets(st.sampled_from(ALL), min_size=1))
 @example("ab:cd:ef:ab:cd:ef:ab:cd:12 x", {*ALL})
 @example("dead:beef:: ::add C::", {*ALL})
+@example("web-7d9c5b8f6-x2v4q_a-b a-28391040-kzbtr 7d9c5b8f6-x2v4qz-a 45678945-46789 bcdfbc-x2v4q_", {*ALL})
+@example("a-7d9c5b8f6-x2v4q-7d9c5b8f6-x2v4q-b -web-7d9c5b8f6-x2v4q --7d9c5b8f6--x2v4q a.7d9c5b8f6-x2v4q", {*ALL})
 @example("0x1234g 12a 1.5dead1", {*ALL})
 @example("$5,000.00 $1 $$12 $a1 $1a $ 5,000 a$1", {*ALL})
 def test_masks_are_the_rule(text: str, kinds: set[Mask]) -> None:
