@@ -96,6 +96,8 @@ def differences(a: FactTokens, b: FactTokens) -> list[DifferingPlace]:
 def _differences(a: FactTokens, b: FactTokens, *, only_facts: bool) -> Iterator[DifferingPlace]:
     if codes := a.codes ^ b.codes:
         a, b = a.with_codes_joined(codes), b.with_codes_joined(codes)
+    if max(len(a), len(b)) <= TITLE:
+        a, b = a.with_packs_divided(b), b.with_packs_divided(a)
     if len(a) == len(b) and np.array_equal(a.keys, b.keys):
         return
     if a.keys.tobytes() > b.keys.tobytes():
@@ -161,7 +163,11 @@ def _kinds(a: Part, b: Part, surroundings: Surroundings) -> set[FactKind]:
     if size > _MAX_SLOT and (others or _kinds_in_order(facts_a) != _kinds_in_order(facts_b)):
         return set()
     left_a, left_b = without_compatible(facts_a, facts_b)
-    if _kinds_in_order(left_a) != _kinds_in_order(left_b) and _have_equal_digits(a.written, b.written):
+    if (
+        _kinds_in_order(left_a) != _kinds_in_order(left_b)
+        and _have_equal_digits(a.written, b.written)
+        and not _are_codes_with_other_letters(left_a, left_b)
+    ):
         left_a, left_b = [], []  # 3 17 and $3.17 a gallon
     if bool(left_a) == bool(left_b):
         if left_a:
@@ -193,6 +199,18 @@ def _is_roman(token: SlotToken) -> bool:
 
 def _have_equal_digits(one: str, other: str) -> bool:
     return digit_groups(one) == digit_groups(other) != [] and have_equal_signs(one, other)
+
+
+def _are_codes_with_other_letters(a: Sequence[SlotToken], b: Sequence[SlotToken]) -> bool:
+    """Whether a fact of each side has other letters, and one is a code: 91H and 91V, which may be volts, or 255 and
+    255S."""
+    if len(a) != 1 or len(b) != 1 or FactKind.CODE not in (a[0].kind, b[0].kind):
+        return False
+    one, other = ("".join(filter(str.isalpha, side[0].written)) for side in (a, b))
+    if not (one and other):
+        return (one + other).isupper()
+    one, other = one.casefold(), other.casefold()
+    return not (one.startswith(other) or other.startswith(one))
 
 
 def _kinds_in_order(tokens: Sequence[SlotToken]) -> list[FactKind | None]:

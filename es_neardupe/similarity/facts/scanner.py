@@ -62,6 +62,7 @@ AFTER_NUMBERS = frozenset().union(
 """Words that may belong to a number before them."""
 FOR_KERNEL = (_READ_IN_ANY_CASE, _IF_CAPITALISED, AFTER_NUMBERS, (FactKind.NUMBER, FactKind.DATE))
 """What the loop in C needs to find ordinary words and numbers."""
+_SHORT_PHONE = len("555-1234")
 _MAX_BASIS_POINTS = 500
 """More ``bps`` are bits per second."""
 _LEADING_POINT = re.compile(r"(?:^|[\s(\[$€£])\.")
@@ -157,7 +158,7 @@ class _Scanner(DateReader):
             self._add(None, "№", start, end)
         elif low in words.DECADES:
             self._add(FactKind.DATE, decade_key(f"{words.DECADES[low]}0"), start, end)
-        elif low in words.HOURS:
+        elif low in words.HOURS and not is_capitalised:  # Midnight is a colour, too
             self._add(FactKind.DATE, f"d:t{words.HOURS[low]}", start, end)
         else:
             self._add(None, low, start, end)
@@ -342,6 +343,9 @@ class _Scanner(DateReader):
 
     def _phone(self, i: int) -> int:
         text, start, end = self.part(i)
+        if len(text) == _SHORT_PHONE and self.tokens.keys and self.tokens.keys[-1] in words.BEFORE_CODES:
+            self._add(FactKind.CODE, f"c:{text.replace('-', '').replace('/', '')}", start, end)
+            return i + 1
         self._add(FactKind.CONTACT, "p:" + "".join(filter(str.isdigit, text)), start, end)
         return i + 1
 
@@ -469,7 +473,8 @@ class _Scanner(DateReader):
             if self.near(month) in words.MONTHS and self.raw[month][0][0].isupper() and float(value) <= 31:
                 return self._day_first(month, str(int(float(value))), start)
             return self._ordinal(value, start, k + 1)
-        is_unit = letters in words.UNITS or letters in words.PERCENT or letters in words.CURRENCIES
+        is_unit = letters in words.UNITS and (len(letters) > 1 or letters in words.UNITS_OF_ONE_LETTER)
+        is_unit = (is_unit and self.raw[k][0] != "H") or letters in words.PERCENT or letters in words.CURRENCIES
         is_unit = is_unit or self.raw[k][0] in words.UNITS_AS_WRITTEN or self._is_penny(k)
         is_magnitude = letters in words.MAGNITUDES and letters != "b"
         if (is_unit and not is_generation and not is_dimension) or is_magnitude or is_hour:

@@ -30,6 +30,9 @@ TITLE = 20
 _LINES = 10
 """Lines that show how wide a text is."""
 
+_PACK = re.compile(r"(?P<each>u:.+)x(?P<count>[^x]+)")
+"""The key of a pack with one number of pieces."""
+
 _SPACED_CODE = 3
 """Maximum number of letters of a code that is written with a blank, such as ``A 12``."""
 
@@ -72,7 +75,8 @@ class FactTokens:
     title: int
     """The number of tokens of the title; 0 without one."""
     spaced_codes: Mapping[str, tuple[int, ...]] = field(repr=False)
-    """The keys of codes as which a word and a number may be read, such as ``A 12``, with the numbers of the words."""
+    """The keys of codes as which a word and a number, or a number and a code, may be read, such as ``A 12`` and
+    ``55 R16``, with the numbers of the first tokens."""
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -146,6 +150,22 @@ class FactTokens:
             marks=moved(self.marks),
             spaced_codes={},
         )
+
+    def with_packs_divided(self, other: FactTokens) -> FactTokens:
+        """The same with ``24 x 85 g`` as ``85 g``, if another title has this and a number 24 elsewhere, as in ``85 g,
+        pack of 24``."""
+        packs = {k: match for k in self.kinds if (match := _PACK.fullmatch(self.values[k]))}
+        others = frozenset(other.values.values()) if packs else frozenset()
+        divided = {
+            k: one["each"]
+            for k, one in packs.items()
+            if one["each"] in others and self.values[k] not in others and f"n:{one['count']}" in others
+        }
+        if not divided:
+            return self
+        keys = self.keys.copy()
+        keys[[*divided]] = _hashes(divided.values())
+        return replace(self, keys=keys, values={**self.values, **divided})
 
 
 class Part:
@@ -251,6 +271,9 @@ def _title_size(text: str, tokens: Tokens) -> int:
 def _spaced_codes(tokens: Tokens) -> dict[str, tuple[int, ...]]:
     found: dict[str, list[int]] = {}
     for k, kind in tokens.kinds.items():
-        if kind is FactKind.NUMBER and k and k - 1 not in tokens.kinds and len(tokens.keys[k - 1]) <= _SPACED_CODE:
-            found.setdefault(f"c:{tokens.keys[k - 1]}{tokens.keys[k][2:]}", []).append(k - 1)
+        before = tokens.keys[k - 1] if k else ""
+        if kind is FactKind.NUMBER and k and k - 1 not in tokens.kinds and len(before) <= _SPACED_CODE:
+            found.setdefault(f"c:{before}{tokens.keys[k][2:]}", []).append(k - 1)
+        elif kind is FactKind.CODE and before[:2] == "n:":
+            found.setdefault(f"c:{before[2:]}{tokens.keys[k][2:]}", []).append(k - 1)
     return {key: tuple(its) for key, its in found.items()}

@@ -367,6 +367,7 @@ CONDITIONS = _words(
     refurbished renewed reconditioned faux imitation artificial replica plated
     generalüberholt generalüberholte generalüberholter generalüberholtes gebraucht gebrauchte gebrauchter gebrauchtes
     reconditionné reconditionnée reconditionnés reconditionnées simili plaqué plaquée
+    decaf decaffeinated entkoffeiniert entkoffeinierter décaféiné descafeinado decaffeinato
     reacondicionado reacondicionada reacondicionados reacondicionadas imitación chapado chapada
     ricondizionato ricondizionata ricondizionati ricondizionate usato usata finta finto placcato placcata
     """
@@ -403,6 +404,28 @@ QUALITIES = {
         person child kids kid children child kinder enfant enfants infantil bambini
         side left left links linke linker gauche izquierda izquierdo sinistra sinistro
         side right right rechts rechte rechter droite droit derecha derecho destra destro
+        material steel,metal,stainless stainless inox edelstahl inoxydable inoxidable
+        material steel,metal steel stahl acier acero acciaio
+        material steel,metal,stainless,aluminium,iron,brass,copper metal metall métal
+        material aluminium,metal aluminium aluminum alu aluminio alluminio
+        material iron,metal iron gusseisen fonte hierro ghisa
+        material brass,metal brass messing laiton latón ottone
+        material copper,metal copper kupfer cuivre cobre rame
+        material plastic plastic kunststoff plastik plastique plástico plastica
+        material glass glass glas verre vidrio vetro
+        material ceramic ceramic keramik céramique cerámica ceramica porcelain porzellan porcelaine porcelana
+        material wood,oak,pine,beech,bamboo wood wooden holz bois madera legno
+        material oak,wood oak eiche chêne roble rovere
+        material pine,wood pine kiefer pino
+        material bamboo,wood bamboo bambus bambou bambú
+        material cotton cotton baumwolle coton algodón cotone
+        material linen linen leinen lino
+        material wool wool wolle laine lana
+        material silk silk seide soie seda seta
+        material polyester polyester
+        material leather leather leder cuir cuero pelle
+        material rubber,silicone rubber gummi caoutchouc goma gomma
+        material silicone,rubber silicone silikon silicona
         size small small klein kleine kleiner petit petite pequeño pequeña piccolo piccola
         size medium medium mittel
         size large large groß große großer grand grande
@@ -429,6 +452,14 @@ CONTRACTED = {"wo": "will", "ca": "can", "sha": "shall"}
 
 NOT_NEGATED = _words("with can ever either able ein eine einen einem einer eines")
 """Words that are spelled like their negation: with and without, can and cannot, eine and keine."""
+
+BEFORE_CODES = _words(
+    """
+    № order invoice ref reference part item case ticket id account po bestellung rechnung auftrag konto kundennummer
+    commande facture pedido factura
+    """
+)
+"""Words before a number that is no phone number: ``order 302-1192``."""
 
 PARTS = _valued(
     """
@@ -474,7 +505,7 @@ FUNCTION_WORDS = _words(
     only own very just der die das ein eine einen einem einer eines und oder aber von zu im am auf für mit aus
     bei nach ist sind war wird werden dass sich es er sie wir le la les un une des du de et ou mais dans sur
     pour par avec est sont que qui il elle el los las una y o pero en con por para son se su said says say
-    according today yesterday tomorrow announced
+    according today yesterday tomorrow announced pack packs pk pc pcs piece pieces ct stk stück pièces pezzi piezas
     """
 )
 ABBREVIATED = {

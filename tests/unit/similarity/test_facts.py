@@ -529,6 +529,30 @@ def test_colours_people_sides_and_sizes_in_titles(a: str, b: str, differ: bool) 
     assert bool(facts_of(a, b)) == differ
 
 
+@pytest.mark.parametrize(
+    ("a", "b", "differ"),
+    [
+        ("Continental EcoContact 6 205/55 R16 91V", "Continental EcoContact 6 91V 205/55R16", False),
+        ("Continental EcoContact 6 205/55R16 91V", "Continental EcoContact 6 205/55R17 91V", True),
+        ("Continental EcoContact 6 205/55 R16 91V", "Continental EcoContact 6 205/55 R16 91H", True),  # no volts
+        ("Garmin Forerunner 255 black", "Garmin Forerunner 255S black", True),
+        ("open 24H emergency service", "open 24 hours emergency service", False),
+        ("Red Bull Energy Drink 12 x 250 ml", "Red Bull Energy Drink 250ml, 12 Pack", False),
+        ("Red Bull Energy Drink 12 x 250 ml", "Red Bull Energy Drink 250ml, 24 Pack", True),
+        ("Red Bull Energy Drink 12 x 250 ml", "Red Bull Energy Drink 250ml", True),
+        ("Pampers Baby-Dry Size 4 Nappies 44 Pack", "Pampers Baby Dry Nappies Size 4, 44 Nappies", False),
+        ("Stainless Steel Salter Bowl Set 3 Piece", "Salter Bowl Set Plastic 3 Piece", True),
+        ("Salatbesteck Holz 25 cm WMF", "WMF Salatbesteck Edelstahl 25 cm", True),
+        ("wooden coffee table, oak, 90 cm", "oak coffee table 90 cm", False),
+        ("steel shelf 120 cm", "shelf metal 120 cm", False),
+        ("MacBook Air M2 256GB Midnight", "MacBook Air M2 256GB Starlight", True),
+        ("order 302-1192 was shipped on time", "order 302-1193 was shipped on time", True),
+    ],
+)
+def test_models_packs_and_materials(a: str, b: str, differ: bool) -> None:
+    assert bool([one for one in facts_of(a, b) if one.kinds != (FactKind.CONTACT,)]) == differ
+
+
 def test_the_title_of_a_text() -> None:
     text = f"{BEFORE} {AFTER}"
     for a, b in (
