@@ -6,7 +6,7 @@ import re
 
 from es_neardupe.options import FactKind
 from es_neardupe.similarity.facts import vocabulary as words
-from es_neardupe.similarity.facts.numerals import whole_year
+from es_neardupe.similarity.facts.numerals import chinese, whole_year
 from es_neardupe.similarity.facts.raw_tokens import WORDS
 from es_neardupe.similarity.facts.reader import Reader
 
@@ -105,9 +105,13 @@ class DateReader(Reader):
         return i + 1
 
     def _east_asian_date(self, i: int) -> int:
-        """``2026年3月12日``, ``2026年3月``, ``3월 12일``."""
+        """``2026年3月12日``, ``2026年3月``, ``3월 12일``, ``二〇二六年三月``."""
         text, start, end = self.part(i)
-        numbers = [int(one) for one in re.findall(r"\d+", text)]
+        numbers = [
+            int(one) if one.strip().isdecimal() else int(chinese(one))
+            for one in re.split("[年년月월日일号號]", text)
+            if one.strip()
+        ]
         has_year = numbers[0] > 12
         key = date_key(str(numbers[0]), *numbers[1:]) if has_year else date_key("", *numbers)
         self._add(FactKind.DATE, key, start, end)

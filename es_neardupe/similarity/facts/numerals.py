@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from decimal import Decimal
 
 from es_neardupe.similarity.facts.vocabulary import CURRENCY_SIGNS
@@ -19,15 +20,13 @@ _POWERS = {
     **dict.fromkeys("億亿억", 8),
     **dict.fromkeys("兆조", 12),
 }
-_PLAIN_DIGITS = {
-    **{0xFF10 + n: str(n) for n in range(10)},
-    **{0x0660 + n: str(n) for n in range(10)},
-    **{0x06F0 + n: str(n) for n in range(10)},
-    **{0x0966 + n: str(n) for n in range(10)},
-    **dict(zip(map(ord, "，．％￥：／－　"), ",.%¥:/- ", strict=True)),
-}
-"""Digits of other scripts, and signs of East Asian width, as the usual ones."""
-_OTHER_DIGITS = re.compile(f"[{''.join(map(chr, _PLAIN_DIGITS))}]")
+_CHINESE_DIGITS = {**{digit: value for value, digit in enumerate("〇一二三四五六七八九")}, "零": 0, "两": 2}
+_CHINESE_POWERS = {**{sign: 10**power for sign, power in _POWERS.items()}, "十": 10}
+CHINESE = "〇零一二两三四五六七八九十百千万萬亿億"
+"""What Chinese numerals are made of."""
+_SIGNS = dict(zip("，．％￥：／－　٬٫٪", ",.%¥:/- ,.%", strict=True))
+"""Signs of East Asian width, and Arabic ones of numbers, as the usual ones."""
+_OF_OTHER_SCRIPTS = re.compile(rf"[^\D0-9]|[{''.join(_SIGNS)}]")
 _FRACTIONS = {
     "½": 1 / 2,
     "¼": 1 / 4,
@@ -42,8 +41,12 @@ _FRACTIONS = {
 
 
 def with_plain_digits(text: str) -> str:
-    """A text of the same length with the usual digits."""
-    return text.translate(_PLAIN_DIGITS) if _OTHER_DIGITS.search(text) else text
+    """A text of the same length with the usual digits instead of those of any other script."""
+    return text if text.isascii() else _OF_OTHER_SCRIPTS.sub(_plain, text)
+
+
+def _plain(sign: re.Match[str]) -> str:
+    return _SIGNS.get(sign[0]) or str(unicodedata.decimal(sign[0]))
 
 
 def decimal(text: str, *, keeps_zeros: bool = False) -> str:
@@ -86,6 +89,27 @@ def myriads(text: str) -> str:
     for number, small, large in _MYRIAD.findall(text):
         value += Decimal(number.replace(",", "")) * 10 ** (_POWERS.get(small, 0) + _POWERS.get(large, 0))
     return f"{value.normalize():f}"
+
+
+def chinese(text: str) -> str:
+    """The value of ``三百二十``, ``一万五``, ``三亿五千万`` or ``二点五``."""
+    whole, _, fraction = text.partition("点")
+    total = section = digit = power = 0
+    for sign in whole:
+        if sign in _CHINESE_DIGITS:
+            digit, power = 10 * digit + _CHINESE_DIGITS[sign], power if _CHINESE_DIGITS[sign] else 0
+            continue
+        power = _CHINESE_POWERS[sign]
+        if power < 10**4:
+            section += (digit or 1) * power
+        elif power == 10**4:
+            total, section = total + (section + digit) * power, 0
+        else:
+            total, section = (total + section + digit) * power, 0
+        digit = 0
+    last = digit * power // 10 if power > 10 and digit < 10 else digit  # 二百五 is 250
+    value = str(total + section + last)
+    return f"{value}.{''.join(str(_CHINESE_DIGITS[sign]) for sign in fraction)}" if fraction else value
 
 
 def scaled(value: str, power: int) -> str:

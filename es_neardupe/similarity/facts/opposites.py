@@ -37,13 +37,21 @@ _ENDS = tuple((one[::-1], other[::-1]) for one, other in _pairs("or/ee er/ee ful
 _DENYING = ("un", "in", "im", "il", "ir", "non", "dis", "mis", "de", "des", "dés")
 _ENDS_OF_ADJECTIVES = ("ic", "al", "ous", "isch", "ique", "ico", "ica", "chron")
 """Those before which ``a`` denies: asymmetric, but not around."""
+_DENYING_ENDS = (("ます", "ません"), ("ました", "ませんでした"), ("です", "ではありません"), ("る", "ない"))
+_PERSIAN = "می"
+"""A verb begins with it, and is denied by a letter before it."""
 _MIN_REST = 4
 """Letters that two such words have in common."""
 
 
 def deny_each_other(one: str, other: str) -> bool:
-    """Whether one of two words is the other with a beginning that denies it: ``unlimited``."""
+    """Whether one of two words is the other with a beginning, or an end, that denies it: ``unlimited``."""
     short, long = sorted((one, other), key=len)
+    if not short.isascii() and (
+        (short.startswith(_PERSIAN) and long == f"ن{short}")
+        or any(long == short.removesuffix(end) + denied for end, denied in _DENYING_ENDS if short.endswith(end))
+    ):
+        return True
     return len(short) >= _MIN_REST and (
         any(long == beginning + short for beginning in _DENYING)
         or (long == f"i{short}" and short[0] == "l")  # ilimitado

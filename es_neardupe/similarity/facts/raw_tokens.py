@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 
+from es_neardupe.similarity.facts.numerals import CHINESE
 from es_neardupe.similarity.facts.symbols import SYMBOL
+from es_neardupe.similarity.facts.vocabulary import CURRENCY_SIGNS
 
 _HAN = r"\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _UNCASED = (
@@ -12,6 +15,8 @@ _UNCASED = (
     + _HAN
 )
 """Letters of scripts without capitals. They are no part of codes, and may stand next to a number without a blank."""
+_MARKS = "".join(chr(code) for code in range(0x590, 0x1C00) if unicodedata.category(chr(code))[0] == "M")
+"""Vowels and other marks of scripts without capitals, which are no letters."""
 _START, _END = rf"(?<![^\W{_UNCASED}])", rf"(?![^\W{_UNCASED}])"
 _MONTH, _DAY = r"(?:0?[1-9]|1[0-2])", r"(?:0?[1-9]|[12]\d|3[01])"
 _MONTH_NAME = r"(?i:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
@@ -30,12 +35,18 @@ _BEGINS_WITH_A_DIGIT = (
     rf"|(?P<clause>{_START}\d+\((?:[a-z]|[ivx]+)\))"
     rf"|(?P<pack>{_START}(?:\d+(?:[.,]\d+)?\s?[x×]\s?)+(?=\d))"
     r"|(?P<spaced>\b\d{1,3}(?: \d{3})+(?:,\d\d)?"
-    r"(?=\s?[€$£¥₽₴]|\s(?:euros?|dollars?|EUR|USD|francs?|zł|PLN|Kč|CZK|kr|SEK|NOK|DKK|руб|грн|km|kg)\b)"
+    r"(?=\s?[€$£¥₽₴]|\s(?:euros?|dollars?|EUR|USD|francs?|zł|PLN|Kč|CZK|kr|SEK|NOK|DKK|руб\w*|грн|гривень|دولار|रुपये|km|kg)\b)"
     r"|(?:(?<=[€$£¥₽₴])|(?<=[€$£¥₽₴] )|(?<=kr )|(?<=EUR |USD |CHF |PLN |CZK |SEK |NOK |DKK |RUB ))"
     r"\d{1,3}(?: \d{3})+(?:,\d\d)?\b"
     r"|(?<![\d.,/-])(?<!\d )[1-9]\d{0,2}(?: \d{3}){2,4}(?:[.,]\d\d?)?(?![.,/-]?\d| \d)\b)"
     r"|(?P<myriads>(?:\d+(?:,\d{3})*(?:\.\d+)?\s?[百千백천]?[万萬億亿兆만억조]\s?)+(?:\d+[百千백천]?(?![\d년年月월日일]))?"
     r"|\d+[百千백천])"
+)
+_CHINESE_DAY = "[一二三四五六七八九十]{1,3}"
+_OF_CHINESE_NUMERALS = (
+    rf"(?P<chinese_date>[〇零一二三四五六七八九]{{4}}年(?:{_CHINESE_DAY}月(?:{_CHINESE_DAY}[日号號])?)?"
+    rf"|{_CHINESE_DAY}月{_CHINESE_DAY}[日号號])"
+    rf"|(?P<chinese>百分之[{CHINESE}]+(?:点[{CHINESE}]+)?|(?=[〇零一二两三四五六七八九]*[十百千万萬亿億])(?![万萬亿億])[{CHINESE}]{{2,}})"
 )
 _RAW = re.compile(
     r"(?P<plain>(?:[A-Z]?[a-z]+|[A-Z]+)(?=[ ,;\n]))"  # most words, found without the other alternatives
@@ -43,16 +54,18 @@ _RAW = re.compile(
     r"|(?P<phone>\+\d[\d ()/.-]{5,}\d|\(\d{3}\)\s?\d{3}[-. ]\d{4}\b|\b\d{3}[-.]\d{3}[-.]\d{4}\b|\b\d{3}[-/]\d{4}\b)"
     rf"|(?=[\d½¼¾⅓⅔⅛⅜⅝⅞])(?:{_BEGINS_WITH_A_DIGIT})"
     rf"|(?P<version>(?=[\dv]){_START}(?!\d{{1,3}}(?:\.\d{{3}})+\b)v?\d+(?:\.\d+){{2,}}[a-z]?{_END})"
+    rf"|(?=[{CHINESE}]){_OF_CHINESE_NUMERALS}"
     rf"|(?P<symbol>{SYMBOL})"
     rf"|(?P<code>{_START}(?:[A-Z]{{2}}\d\d(?: [A-Z\d]{{4}}){{3,7}}(?: [A-Z\d]{{1,3}})?{_END}"  # an IBAN
     rf"|[^\W\d_{_UNCASED}]+(?:-?\d+)(?:-?[^\W_{_UNCASED}]+)*))"
     r"|(?P<number>(?:(?<![^\s(\[])[-−])?\d+(?:[.,'’\u00a0\u2009\u202f]\d+)*)"
-    r"|(?P<sign>[$€£¥₹₽₴₺₩₪¢%‰°§©]|(?<=[\d百千万萬億亿兆백천만억조])[円元원]|(?<=[백천만억조] )원)"
+    rf"|(?P<sign>[{CURRENCY_SIGNS}¢%‰°§©]"
+    r"|(?:(?<=[\d十百千万萬億亿兆백천만억조])|(?<=[十百千万萬亿億][一二三四五六七八九]))[円元원]|(?<=[백천만억조] )원)"
     rf"|(?P<word>(?:km/h|m/s)\b|[Nn]°|[A-Z]{{2,}}(?=[A-Z][a-z])|[^\W\d_{_UNCASED}]+"
-    rf"|[{_HAN}]|(?:(?![{_HAN}])(?=[{_UNCASED}])[^\W\d_])+)"
+    rf"|[{_HAN}]|(?:(?![{_HAN}])(?=[{_UNCASED}])[^\W\d_][{_MARKS}\u200c\u200d]*)+)"
 )
 WORDS = ("plain", "word")
-NUMBERS = ("number", "spaced", "fraction", "myriads")
+NUMBERS = ("number", "spaced", "fraction", "myriads", "chinese")
 BLANKS = " \u00a0\u2009\u202f\n"
 _ONE_BLANK = ("", " ")
 _SEPARATORS = ("", ".", ",", "-")

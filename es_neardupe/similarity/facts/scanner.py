@@ -9,7 +9,7 @@ from es_neardupe.options import FactKind
 from es_neardupe.similarity import batch
 from es_neardupe.similarity.facts import vocabulary as words
 from es_neardupe.similarity.facts.dates import PERIOD, PERIOD_OF_YEAR, DateReader, date_key, decade_key
-from es_neardupe.similarity.facts.numerals import LOSS, decimal, fraction, myriads, scaled, with_plain_digits
+from es_neardupe.similarity.facts.numerals import LOSS, chinese, decimal, fraction, myriads, scaled, with_plain_digits
 from es_neardupe.similarity.facts.raw_tokens import BLANKS, NUMBERS, WORDS, YEAR
 from es_neardupe.similarity.facts.reader import Tokens
 from es_neardupe.similarity.facts.spelled_numbers import (
@@ -33,6 +33,7 @@ _IN_ANY_CASE = frozenset().union(
     words.NUMBER_SIGNS,
     words.HOURS,
     words.DECADES,
+    words.WEEKDAYS_IN_LOWER_CASE,
     _NUMBERS_BY_PLACE,
 )
 _IF_CAPITALISED = frozenset().union(words.WEEKDAYS, words.OFTEN_OTHER_WORDS) - _IN_ANY_CASE
@@ -62,6 +63,8 @@ AFTER_NUMBERS = frozenset().union(
 """Words that may belong to a number before them."""
 FOR_KERNEL = (_READ_IN_ANY_CASE, _IF_CAPITALISED, AFTER_NUMBERS, (FactKind.NUMBER, FactKind.DATE))
 """What the loop in C needs to find ordinary words and numbers."""
+_CHINESE_SHARE = "百分之"
+"""Before a number: percent."""
 _SHORT_PHONE = len("555-1234")
 _MAX_BASIS_POINTS = 500
 """More ``bps`` are bits per second."""
@@ -71,7 +74,7 @@ _BEFORE_CELL = re.compile(r".?(?:[\t|]|[ \t][ |]|[\t|:] )", re.DOTALL)
 _AFTER_CELL = re.compile(r"\)(?: ?[\t|\n]|  | ?$)")
 _LOSS = re.compile(LOSS)
 _COUNT = re.compile(r"\d+(?:[.,]\d+)?")
-_READ_AS_A_WHOLE = {"fraction": fraction, "myriads": myriads}
+_READ_AS_A_WHOLE = {"fraction": fraction, "myriads": myriads, "chinese": chinese}
 """How raw tokens are read that are numbers with more than digits."""
 
 
@@ -95,6 +98,8 @@ class _Scanner(DateReader):
                 "fraction": self._number,
                 "myriads": self._number,
                 "east_asian_date": self._east_asian_date,
+                "chinese_date": self._east_asian_date,
+                "chinese": self._chinese,
                 "named_date": self._named_date,
                 "pack": self._pack,
                 "sign": self._sign,
@@ -148,7 +153,7 @@ class _Scanner(DateReader):
                 return after
         if low in words.MONTHS and is_capitalised and low not in words.NOT_A_MONTH_ALONE:
             self._add(FactKind.DATE, date_key("", words.MONTHS[low]), start, end)
-        elif low in words.WEEKDAYS and is_capitalised and self._is_weekday(i):
+        elif low in words.WEEKDAYS and (is_capitalised or low in words.WEEKDAYS_IN_LOWER_CASE) and self._is_weekday(i):
             self._add(FactKind.DATE, f"d:w{words.WEEKDAYS[low]}", start, end)
         elif after := self._number_of_a_word(i):
             return self._per(after)
@@ -259,6 +264,13 @@ class _Scanner(DateReader):
         after = self._value(i)
         self._bracketed()
         return self._per(after)
+
+    def _chinese(self, i: int) -> int:
+        text, start, end = self.part(i)
+        if not text.startswith(_CHINESE_SHARE):
+            return self._number(i)
+        self._add(FactKind.NUMBER, f"%:{chinese(text.removeprefix(_CHINESE_SHARE))}", start, end)
+        return i + 1
 
     def _bracketed(self) -> None:
         """An amount in brackets may be a negative one, and is it in a cell of a table."""
@@ -526,7 +538,8 @@ class _Scanner(DateReader):
             return k + 2
         as_written = self.raw[k][0]
         known = words.UNITS_AS_WRITTEN.get(as_written) or words.UNITS.get(unit)
-        if known and (len(unit) > 1 or (unit in words.UNITS_OF_ONE_LETTER and as_written not in "MH")):
+        is_year = unit in words.YEARS_AFTER_NUMBERS and YEAR.fullmatch(value)
+        if known and not is_year and (len(unit) > 1 or (unit in words.UNITS_OF_ONE_LETTER and as_written not in "MH")):
             dimension, factor = known
             self._add(FactKind.UNIT, f"u:{dimension}:{float(value) * factor:.6g}", start, self.raw[k].end())
             return k + 1

@@ -56,6 +56,23 @@ MONTHS |= _numbered(
     prosince aralık δεκεμβρίου
     """,
 )
+MONTHS |= _numbered(
+    1,
+    """
+    січня يناير जनवरी ינואר בינואר
+    лютого فبراير फरवरी פברואר בפברואר
+    березня مارس मार्च מרץ במרץ
+    квітня أبريل ابريل अप्रैल אפריל באפריל
+    травня مايو मई מאי במאי
+    червня يونيو जून יוני ביוני
+    липня يوليو जुलाई יולי ביולי
+    серпня أغسطس अगस्त אוגוסט באוגוסט
+    вересня سبتمبر सितंबर सितम्बर ספטמבר בספטמבר
+    жовтня أكتوبر अक्टूबर אוקטובר באוקטובר
+    листопада نوفمبر नवंबर नवम्बर נובמבר בנובמבר
+    грудня ديسمبر दिसंबर दिसम्बर דצמבר בדצמבר
+    """,
+)
 OFTEN_OTHER_WORDS = _words("mar may dec mai")
 """Months that are other words too, if they are written in lower case: no date in ``it may 3``."""
 NOT_A_MONTH_ALONE = _words("may mar jan dec march maja mei maj marca mart nisan ekim ocak")
@@ -74,6 +91,20 @@ WEEKDAYS = _numbered(
     sunday sun sonntag dimanche domingo
     """,
 )
+WEEKDAYS_IN_LOWER_CASE = _numbered(
+    1,
+    """
+    lundi lunes понедельник понедельника الاثنين सोमवार
+    mardi martes вторник вторника الثلاثاء मंगलवार
+    mercredi miércoles среду الأربعاء बुधवार
+    jeudi jueves четверг четверга الخميس गुरुवार
+    vendredi viernes пятницу пятницы الجمعة शुक्रवार
+    samedi sábado субботу субботы السبت शनिवार
+    dimanche domingo воскресенье воскресенья रविवार
+    """,
+)
+"""Those of languages that write them without capitals, or have none."""
+WEEKDAYS |= WEEKDAYS_IN_LOWER_CASE
 NOT_A_WEEKDAY_ALONE = _words("mon wed sat sun")
 """Weekdays that are other words too: only next to another weekday, as in ``Mon-Fri``."""
 
@@ -114,6 +145,33 @@ SPELLED_NUMBERS = _valued(
     70 seventy siebzig setenta
     80 eighty achtzig ochenta
     90 ninety neunzig noventa
+    2 два две двух
+    3 три трёх трех
+    4 четыре четырёх четырех
+    5 пять пяти
+    6 шесть шести
+    7 семь семи
+    8 восемь восьми
+    9 девять девяти
+    10 десять десяти
+    11 одиннадцать
+    12 двенадцать
+    13 тринадцать
+    14 четырнадцать
+    15 пятнадцать
+    16 шестнадцать
+    17 семнадцать
+    18 восемнадцать
+    19 девятнадцать
+    20 двадцать
+    30 тридцать
+    40 сорок
+    50 пятьдесят
+    60 шестьдесят
+    70 семьдесят
+    80 восемьдесят
+    90 девяносто
+    100 сто
     100 hundred hundert cent cien einhundert
     12 dozen dutzend douzaine docena
     """
@@ -178,6 +236,11 @@ MAGNITUDES = _valued(
     6 million millions mio mn m mm millionen millón millones
     9 billion billions bn b mrd milliarde milliarden milliard milliards
     12 trillion trillions
+    3 тыс тысяч тысячи тысяча тисяч тисячі ألف آلاف هزار हज़ार हजार
+    5 लाख লাখ
+    6 млн миллион миллиона миллионов мільйон мільйони мільйонів مليون ملايين میلیون εκατομμύρια εκατ מיליון
+    7 करोड़ কোটি
+    9 млрд миллиард миллиарда миллиардов мільярд мільярди мільярдів مليار مليارات میلیارد δισεκατομμύρια δισ מיליארד
     """
 )
 """Word -> power of ten."""
@@ -189,29 +252,41 @@ ONLY_OF_AMOUNTS = _words("k m b mm mil mille")
 CURRENCIES = {
     word: currency
     for currency, words in {
-        "USD": "$ usd dollar dollars dólares",
-        "EUR": "€ eur euro euros",
+        "USD": "$ usd dollar dollars dólares доллар доллара долларов دولار डॉलर",
+        "EUR": "€ eur euro euros евро євро ευρώ يورو یورو यूरो אירו",
         "GBP": "£ gbp pound pounds",
         "CHF": "chf francs franken",
         "JPY": "¥ jpy yen 円",
-        "INR": "₹ inr rs rupee rupees",
+        "INR": "₹ inr rs rupee rupees रुपये रुपए रुपया रु",
         "MXN": "pesos",
         "PLN": "pln zł złotych",
         "CZK": "czk kč",
         "KR": "kr sek nok dkk kronor kroner",  # which of them ``kr`` is cannot be known
-        "RUB": "₽ rub руб рублей",
-        "UAH": "₴ uah грн",
+        "RUB": "₽ rub руб рубль рубля рублей",
+        "UAH": "₴ uah грн гривня гривні гривень",
         "TRY": "₺",
         "KRW": "₩ krw won 원",
-        "ILS": "₪ ils",
+        "ILS": "₪ ils שקל שקלים",
         "CNY": "cny rmb yuan 元",
+        "SAR": "sar riyal riyals ريال",
+        "AED": "aed dirham dirhams درهم",
+        "EGP": "egp جنيه",
+        "IRR": "irr ریال",
+        "IRT": "تومان",
+        "THB": "฿ thb baht บาท",
+        "BDT": "৳ bdt taka টাকা",
+        "VND": "₫ vnd đồng",
+        "NGN": "₦ ngn naira",
+        "PHP": "₱",
+        "KZT": "₸ kzt тенге",
+        "GEL": "₾ gel",
         "AUD": "aud",
         "CAD": "cad",
         "BRL": "brl reais",
     }.items()
     for word in words.split()
 }
-CURRENCY_SIGNS = "$€£¥₹₽₴₺₩₪"
+CURRENCY_SIGNS = "$€£¥₹₽₴₺₩₪฿৳₫₦₱₸₾"
 CODES_BEFORE_AMOUNTS = _words("usd eur gbp chf jpy inr rs pln czk kr sek nok dkk rub uah krw ils cny rmb aud cad brl")
 CENTS = {
     **dict.fromkeys(_words("¢ cent cents ct cts centime centimes centavos céntimos"), "¢"),
@@ -315,6 +390,25 @@ UNITS = {
         time 31557600 year years jahr jahre jahren ans año años
         celsius 1 c celsius
         fahrenheit 1 f fahrenheit
+        mass 1000 кг
+        mass 1 г грамм граммов
+        mass 0.001 мг
+        mass 1000000 тонн тонны
+        volume 1000 л литр литра литров
+        volume 1 мл
+        length 1000 м метр метра метров
+        length 10 см
+        length 1 мм
+        length 1000000 км
+        time 1 секунд секунды
+        time 60 минут минуты мин
+        time 3600 ч час часа часов
+        time 86400 день дня дней
+        time 604800 неделя недели недель
+        time 2629800 месяц месяца месяцев
+        time 31557600 год года лет
+        power 1 вт
+        power 1000 квт
         bits 1 bit bits
         bits 1000 kbit
         bits 1000000 mbit
@@ -334,8 +428,10 @@ UNITS_AFTER_A = _words(
 BEFORE_ONE = _words("a an per ein eine einem einen einer un une una")
 """Words after which something is one, or of one."""
 AFTER_A = UNITS_AFTER_A | SPOKEN_MAGNITUDES
-UNITS_OF_ONE_LETTER = frozenset("lgmvwh")
+UNITS_OF_ONE_LETTER = frozenset("lgmvwhлгмч")
 """Others of one letter are rather something else."""
+YEARS_AFTER_NUMBERS = _words("г год года")
+"""Units that are the word year after a number that may be one: ``2026 г.``"""
 UNITS_AS_WRITTEN = {
     "mW": ("power", 0.001),
     "mV": ("voltage", 0.001),
@@ -358,7 +454,9 @@ SCALES = {"c": "C", "celsius": "C", "f": "F", "fahrenheit": "F"}
 SQUARES = _words("square sq")
 """Before a unit of length: that of an area."""
 PER_MILLE = frozenset(("‰", "permille", "promille"))
-PERCENT = frozenset(("%", "percent", "pct", "prozent", "porciento", *PER_MILLE))
+PERCENT = frozenset(("%", "percent", "pct", "prozent", "porciento", *PER_MILLE)) | _words(
+    "процент процента процентов प्रतिशत بالمئة بالمائة درصد"
+)
 PER_CENT = {"per": "cent", "pour": "cent", "por": "ciento"}
 EDITIONS = _words("pro max plus ultra mini lite fe se air")
 """Words by which products of one name are others: a title has one, or not."""
@@ -441,6 +539,8 @@ NEGATIONS = _words(
     kein keine keinen keinem keiner keines nie niemals ohne weder außer ne pas jamais sans aucun aucune ni
     nunca sin ningún ninguna tampoco non senza nessun nessuna niet geen zonder nooit não sem nem nenhum nenhuma nie
     bez nigdy не нет ни без никогда ikke inte utan uten uden aldrig aldri ingen inget değil δεν
+    ні لا لم لن ليس ليست غير بدون نه नहीं मत बिना না নয় לא אין ללא בלי 안 못 않습니다 않는다 않고 않음 없습니다 없다 없음
+    아닙니다 아니다 không chưa tidak bukan tanpa nem ไม่
     不 没 沒 未 无 無 非 勿
     """
 )
@@ -514,6 +614,9 @@ ABBREVIATED = {
         line.split()
         for line in """
         page p,pp
+        год г
+        года г
+        году г
         saint st
         street st,str
         road rd

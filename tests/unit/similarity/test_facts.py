@@ -18,7 +18,7 @@ from es_neardupe.keys.prepare.placed import PlacedPiece, PlacedText
 from es_neardupe.options import FactKind
 from es_neardupe.similarity.facts.differing import Fact, differences, differing_facts, without_compatible
 from es_neardupe.similarity.facts.kinds import FACT_NAMES, parse_facts
-from es_neardupe.similarity.facts.numerals import decimal
+from es_neardupe.similarity.facts.numerals import chinese, decimal
 from es_neardupe.similarity.facts.spelling import is_variant
 from es_neardupe.similarity.facts.tokens import fact_tokens
 
@@ -131,7 +131,7 @@ def kinds_of(a: str, b: str) -> str:
         ("we meet on 2026년 3월 12일까지", "we meet on 2026-03-12까지", ""),
         ("we meet on 3月12日", "we meet on 3月13日", "date"),
         ("我们于2026年3月12日前付款", "我们于2026年3月15日前付款", "date"),
-        ("共有三百名会员参加", "共有五百名会员参加", "word"),
+        ("共有三百名会员参加", "共有五百名会员参加", "number"),
         # units, sizes and codes
         ("size XL", "size XXL", "unit"),
         ("size XL", "size 38", "unit"),
@@ -527,6 +527,56 @@ def test_the_condition_of_a_product(a: str, b: str, differ: bool) -> None:
 def test_colours_people_sides_and_sizes_in_titles(a: str, b: str, differ: bool) -> None:
     """They may stand at any place. What only one title says is no difference."""
     assert bool(facts_of(a, b)) == differ
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "kinds"),
+    [
+        ("يحضر ٤٥٠ شخصا هذا المؤتمر", "يحضر 450 شخصا هذا المؤتمر", ""),
+        ("تنتهي صلاحية العقد في ١٥ يونيو ٢٠٢٧", "تنتهي صلاحية العقد في 15 يوليو 2027", "date"),
+        ("يبلغ الراتب ٥٬٠٠٠ ريال شهريا", "يبلغ الراتب 5000 ريال شهريا", ""),
+        ("يبلغ الراتب ٥٠٠٠ ريال شهريا", "يبلغ الراتب ٥٠٠٠ درهم شهريا", "amount"),
+        ("कंपनी ने ₹3 करोड़ का निवेश किया है", "कंपनी ने ३ करोड़ रुपये का निवेश किया है", ""),
+        ("यह 3 मार्च 2026 को दिल्ली में होगा", "यह 3 अप्रैल 2026 को दिल्ली में होगा", "date"),
+        ("वह आज स्कूल जाएगा और मित्र से मिलेगा", "वह आज स्कूल नहीं जाएगा और मित्र से मिलेगा", "negation"),
+        ("সভায় ১২০ জন উপস্থিত ছিলেন বলে জানা গেছে", "সভায় 120 জন উপস্থিত ছিলেন বলে জানা গেছে", ""),
+        ("ค่าเช่า ๘,๕๐๐ บาท ต่อเดือน", "ค่าเช่า 8,500 บาท ต่อเดือน", ""),
+        ("Бюджет проекта 5 млн рублей на этот год", "Бюджет проекта 5 000 000 руб. на этот год", ""),
+        ("Бюджет проекта 5 млн рублей на этот год", "Бюджет проекта 5 млрд рублей на этот год", "amount"),
+        ("Сахар белый 500 г в пакете для выпечки", "Сахар белый 0,5 кг в пакете для выпечки", ""),
+        ("Договор заключён в 2026 г. между сторонами", "Договор заключён в 2026 году между сторонами", ""),
+        ("приняли участие пять команд из региона", "приняли участие семь команд из региона", "number"),
+        ("החוזה מסתיים ב-30 ביוני 2026 בחצות", "החוזה מסתיים ב-30 ביולי 2026 בחצות", "date"),
+        ("Το ενοίκιο είναι 450 ευρώ τον μήνα", "Το ενοίκιο είναι €450 τον μήνα", ""),
+        ("共有三百二十人参加了会议", "共有320人参加了会议", ""),
+        ("共有三百二十人参加了会议", "共有三百五十人参加了会议", "number"),
+        ("项目总投资三亿五千万元人民币", "项目总投资3.5亿元人民币", ""),
+        ("合同于二〇二六年五月一日生效", "合同于2026年5月1日生效", ""),
+        ("增长百分之十五左右的水平", "增长15%左右的水平", ""),
+        ("料金には消費税が含まれます。詳しくは", "料金には消費税が含まれません。詳しくは", "negation"),
+        ("او به این جلسه می‌آید و صحبت می‌کند", "او به این جلسه نمی‌آید و صحبت می‌کند", "negation"),
+    ],
+)
+def test_facts_in_other_scripts(a: str, b: str, kinds: str) -> None:
+    assert kinds_of(a, b) == kinds
+
+
+@pytest.mark.parametrize(
+    ("numeral", "value"),
+    [
+        ("十五", "15"),
+        ("一万五", "15000"),
+        ("二百五", "250"),
+        ("一百零五", "105"),
+        ("三亿五千万", "350000000"),
+        ("十二万三千", "123000"),
+        ("一万零五", "10005"),
+        ("二〇二六", "2026"),
+        ("二点五", "2.5"),
+    ],
+)
+def test_chinese_numerals(numeral: str, value: str) -> None:
+    assert chinese(numeral) == value
 
 
 @pytest.mark.parametrize(
