@@ -31,11 +31,11 @@ def decade_key(year: str) -> str:
 
 
 def may_be_hour(time: str, other: str, written: str) -> bool:
-    """Whether a number, or hours, with this key may be a time of day: ``19.00``, ``19 h``."""
+    """Whether a number, or hours, with this key may be a time of day, or this a duration: ``19.00``, ``1:30``."""
     hour, _, minute = time[3:].partition(":")
     if _POINTED_TIME.fullmatch(written):
         return written.lstrip("0") == f"{hour}.{minute}".lstrip("0")
-    return minute == "00" and other == f"u:time:{3600 * int(hour):.6g}"
+    return other == f"u:time:{3600 * int(hour) + 60 * int(minute):.6g}"
 
 
 class DateReader(Reader):

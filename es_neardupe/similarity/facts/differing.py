@@ -37,6 +37,8 @@ _MAX_OTHERS = 2
 _MAX_AGAINST_WORDS = 3
 """Tokens of a slot in which a code replaces words."""
 _NUMERIC = (FactKind.AMOUNT, FactKind.UNIT, FactKind.DATE, FactKind.NUMBER, FactKind.CODE)
+_SUFFIXES = frozenset("abcdef")
+"""Small letters that make another number of one, unlike that of 1080p."""
 _CONTENT = TokenFlag.CONTENT.value
 _SIZE_IN_DIGITS = re.compile(r"n:\d{1,2}")
 _NOT_IN_A_SIZE = re.compile(r"[.'’&]")
@@ -202,13 +204,13 @@ def _have_equal_digits(one: str, other: str) -> bool:
 
 
 def _are_codes_with_other_letters(a: Sequence[SlotToken], b: Sequence[SlotToken]) -> bool:
-    """Whether a fact of each side has other letters, and one is a code: 91H and 91V, which may be volts, or 255 and
-    255S."""
+    """Whether a fact of each side has other letters, and one is a code: 91H and 91V, which may be volts, 255 and 255S,
+    house 12 and 12a."""
     if len(a) != 1 or len(b) != 1 or FactKind.CODE not in (a[0].kind, b[0].kind):
         return False
     one, other = ("".join(filter(str.isalpha, side[0].written)) for side in (a, b))
     if not (one and other):
-        return (one + other).isupper()
+        return (one + other).isupper() or (one + other) in _SUFFIXES
     one, other = one.casefold(), other.casefold()
     return not (one.startswith(other) or other.startswith(one))
 

@@ -65,6 +65,7 @@ FOR_KERNEL = (_READ_IN_ANY_CASE, _IF_CAPITALISED, AFTER_NUMBERS, (FactKind.NUMBE
 """What the loop in C needs to find ordinary words and numbers."""
 _CHINESE_SHARE = "百分之"
 """Before a number: percent."""
+_LAST_WORD = re.compile(r"[^\W\d]+$")
 _SHORT_PHONE = len("555-1234")
 _MAX_BASIS_POINTS = 500
 """More ``bps`` are bits per second."""
@@ -541,9 +542,29 @@ class _Scanner(DateReader):
         is_year = unit in words.YEARS_AFTER_NUMBERS and YEAR.fullmatch(value)
         if known and not is_year and (len(unit) > 1 or (unit in words.UNITS_OF_ONE_LETTER and as_written not in "MH")):
             dimension, factor = known
-            self._add(FactKind.UNIT, f"u:{dimension}:{float(value) * factor:.6g}", start, self.raw[k].end())
+            measured, start = self._with_larger(dimension, float(value) * factor, start)
+            self._add(FactKind.UNIT, f"u:{dimension}:{measured:.6g}", start, self.raw[k].end())
             return k + 1
         return 0
+
+    def _with_larger(self, dimension: str, value: float, start: int) -> tuple[float, int]:
+        """A value with that of the larger unit before it, and where this begins: ``1 hour and 30 minutes``."""
+        tokens = self.tokens
+        has_and = bool(tokens.keys) and tokens.keys[-1] == "and"
+        last = len(tokens) - 1 - has_and
+        if last < 0 or tokens.kinds.get(last) is not FactKind.UNIT:
+            return value, start
+        between = self.text[tokens.ends[last] : start]
+        unit = _LAST_WORD.search(self.text, tokens.starts[last], tokens.ends[last])
+        larger, factor = words.UNITS.get(unit[0].lower(), ("", 0.0)) if unit else ("", 0.0)
+        name, _, before = tokens.keys[last].rpartition(":")
+        is_part = larger == dimension and name == f"u:{dimension}" and 0 < value < factor and "x" not in before
+        if not is_part or between.strip(" ") not in ("", "and"):
+            return value, start
+        first = tokens.starts[last]
+        for _ in range(1 + has_and):
+            tokens.remove_last()
+        return value + float(before), first
 
     def _share(self, k: int, value: str, start: int) -> int:
         """A number of percent, in thousand, or of basis points; 0 if it is none."""

@@ -28,7 +28,7 @@ _LETTER = re.compile(r"[^\W\d]")
 _OTHER_SPELLING = re.compile(rf"^(?:{'|'.join(SPELLINGS)})")
 _PLURALS = (("y", "ies"), ("f", "ves"), ("fe", "ves"), ("al", "aux"), ("z", "ces"))
 """Ends of words, and what they are in the plural: battery, shelf, knife, cheval, luz."""
-_BLANK_INSIDE = re.compile(r"(?<=\d)[ \u00a0\u2009\u202f](?=\d)")
+_BLANK_INSIDE = re.compile(r"(?<=\d)[ \u00a0\u2009\u202f-](?=\d)")
 _MIN_DIVIDED = 5
 """Digits of a number that may be divided by blanks."""
 _CONFUSED = str.maketrans("lIoOSB", "110058")
@@ -72,7 +72,7 @@ def _same_numbers(one: str, other: str) -> bool:
 
 
 def _differ_in_blanks_only(one: str, other: str) -> bool:
-    """Whether blanks divide a long number in one reading only, such as ``12 500`` or the number of an account."""
+    """Whether blanks or hyphens divide a long number in one reading only, such as ``12 500`` or that of a book."""
     joined = [_BLANK_INSIDE.sub("", text) for text in (one, other)]
     numbers = digit_groups(joined[0])
     is_divided_in_both = one != joined[0] and other != joined[1]

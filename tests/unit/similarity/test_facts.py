@@ -562,6 +562,24 @@ def test_facts_in_other_scripts(a: str, b: str, kinds: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("a", "b", "kinds"),
+    [
+        ("it lasts 1 hour and 30 minutes", "it lasts 90 minutes", ""),
+        ("it lasts 1 h 30 min", "it lasts 1h30", ""),
+        ("it lasts 1 hour 30 minutes", "it lasts 1 hour 40 minutes", "unit"),
+        ("5 ft 10 in", "178 cm", "unit"),
+        ("24 x 85 g 5 mg", "24 x 85 g 6 mg", "unit"),
+        ("ISBN 978-3-16-148410-0", "ISBN 9783161484100", ""),
+        ("ISBN 978-3-16-148410-0", "ISBN 978-3-16-148411-0", "number"),
+        ("platform 9", "platform 9b", "number+code"),
+        ("in 1080 on screens", "in 1080p on screens", ""),
+    ],
+)
+def test_units_in_parts_and_suffixes(a: str, b: str, kinds: str) -> None:
+    assert kinds_of(a, b) == kinds
+
+
+@pytest.mark.parametrize(
     ("numeral", "value"),
     [
         ("十五", "15"),
