@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +13,7 @@ from es_neardupe.keys.arrays import U64, Flags, Numbers, Positions
 from es_neardupe.options import FactKind
 from es_neardupe.similarity.facts.differing import differing_facts
 from es_neardupe.similarity.facts.kinds import FACTS, FIGURES
+from es_neardupe.similarity.facts.symbols import signs_of
 from es_neardupe.similarity.facts.tokens import fact_tokens
 from es_neardupe.verification.boilerplate import evenly_spread
 from es_neardupe.verification.current_texts import CurrentDocuments
@@ -35,7 +36,7 @@ class GroupFacts:
     principal: ``figures, names, negations <= differ <= examined <= groups``."""
 
     groups: int
-    """Groups with different texts: exact copies have no facts that differ."""
+    """Groups with different texts."""
     examined: int
     """Of these, the ones in the sample, which are all if they are few and short."""
     pairs: int
@@ -50,6 +51,10 @@ class GroupFacts:
     """Those in which amounts, numbers, dates, units or codes differ."""
     names: int
     negations: int
+    copies: int
+    """Texts of groups of the run with exact copies, which were compared with each other: a sample of its own."""
+    copies_differ: int
+    """Those whose copies differ in figures, names or negations: in signs alone, such as ``$5`` and ``€5``."""
 
 
 def facts_in_groups(index: Index, verified: Verified, principal: Numbers, grouped: Flags) -> GroupFacts:
@@ -81,6 +86,31 @@ def facts_in_groups(index: Index, verified: Verified, principal: Numbers, groupe
         figures=sum(not FIGURES.isdisjoint(kinds) for kinds in differing),
         names=sum(FactKind.NAME in kinds for kinds in differing),
         negations=sum(FactKind.NEGATION in kinds for kinds in differing),
+        **_facts_of_copies(index, verified, grouped),
+    )
+
+
+def _facts_of_copies(index: Index, verified: Verified, grouped: Flags) -> dict[str, int]:
+    """The numbers of a sample of texts with copies. Exact copies have equal words, so facts differ in signs alone."""
+    sizes, limit = verified.corpus.tokens, _limit(verified)
+    with_copies = np.flatnonzero(grouped & (verified.classes.sizes > 1))
+    chosen, words = list[Positions](), 0
+    for number in np.random.default_rng(0).permutation(with_copies)[:_GROUPS].tolist():
+        rows = evenly_spread(verified.classes[number], _MEMBERS)
+        if words + (size := int(sizes[rows].sum())) <= limit:
+            words += size
+            chosen.append(rows)
+    documents = CurrentDocuments.of_corpus(index.client, index.settings, verified.corpus)
+    texts = dict(documents.texts(np.concatenate(chosen))) if chosen else {}
+    compared = [some for rows in chosen if len(some := [texts[row] for row in rows.tolist() if row in texts]) > 1]
+    return {"copies": len(compared), "copies_differ": sum(map(_differ_in_signs, compared))}
+
+
+def _differ_in_signs(copies: Sequence[str]) -> bool:
+    first, *others = {signs_of(text): text for text in copies}.values()
+    tokens = fact_tokens(first) if others else None
+    return tokens is not None and any(
+        not FACTS.isdisjoint(fact.kinds) for one in others for fact in differing_facts(tokens, fact_tokens(one))
     )
 
 
@@ -96,14 +126,18 @@ def _groups(verified: Verified, principal: Numbers, grouped: Flags) -> tuple[Row
 
 def _sample(verified: Verified, groups: RowLists, leaders: Positions) -> Iterator[tuple[int, list[int]]]:
     """Groups, each with the classes to compare with its principal, as many as the limits allow."""
-    sizes, words = verified.corpus.tokens, 0
-    limit = min(max(_WORDS, int(sizes.sum() * _SHARE)), _MOST)
+    sizes, words, limit = verified.corpus.tokens, 0, _limit(verified)
     for number in np.random.default_rng(0).permutation(len(groups))[:_GROUPS].tolist():
         members = evenly_spread(groups[number], _MEMBERS)
         rows = verified.classes.first_of([leaders[number], *members])
         if words + (size := int(sizes[rows].sum())) <= limit:
             words += size
             yield number, members.tolist()
+
+
+def _limit(verified: Verified) -> int:
+    """The number of words of a sample."""
+    return min(max(_WORDS, int(verified.corpus.tokens.sum() * _SHARE)), _MOST)
 
 
 class _Texts:

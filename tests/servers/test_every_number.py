@@ -820,6 +820,8 @@ def _group_facts(index: Snapshot, groups: Iterable[Iterable[str]]) -> JSON:
         "overlapping": overlapping,
         "differ": sum(bool(one & set().union(*chosen.values())) for one in differing),
         **{name: sum(bool(one & kinds) for one in differing) for name, kinds in chosen.items()},
+        "copies": sum(number > 1 for some in groups for number in Counter(index[id].content for id in some).values()),
+        "copies_differ": 0,
     }
 
 

@@ -73,13 +73,31 @@ def test_report_counts_groups_in_which_facts_differ(
         return news.group(dry_run=True).groups.looked_at.facts
 
     all_of_it = GroupFacts(
-        groups=2, examined=2, pairs=9, pairs_left_out=0, overlapping=0, differ=2, figures=1, names=0, negations=1
+        groups=2,
+        examined=2,
+        pairs=9,
+        pairs_left_out=0,
+        overlapping=0,
+        differ=2,
+        figures=1,
+        names=0,
+        negations=1,
+        copies=1,
+        copies_differ=0,
     )
     assert counted() == all_of_it
     monkeypatch.setattr(facts, "_MEMBERS", 2)
     assert counted() == replace(all_of_it, pairs=3, pairs_left_out=6)
     monkeypatch.setattr(facts, "_WORDS", 100)
-    assert counted() == replace(all_of_it, examined=1, pairs=1, differ=1, figures=0)
+    assert counted() == replace(all_of_it, examined=1, pairs=1, differ=1, figures=0, copies=0)
+
+
+def test_report_counts_copies_that_differ_in_signs(index_name: str, client: Client, server_cli: Cli) -> None:
+    text = " ".join(words("other", 40))
+    start(client, index_name, {"a": f"{text} $5", "b": f"{text} €5", "c": f"{text} $6", "d": f"{text}, $6"})
+    done = server_cli("group", index_name, "--json")
+    facts = json.loads(done.out)["groups"]["looked_at"]["facts"]
+    assert (facts["copies"], facts["copies_differ"]) == (2, 1)
 
 
 @pytest.mark.either("linkage")

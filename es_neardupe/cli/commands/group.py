@@ -206,6 +206,9 @@ def _facts(facts: GroupFacts) -> Iterator[tuple[str, int]]:
     yield "        negations", facts.negations
     if facts.pairs_left_out:
         yield "      texts not compared", facts.pairs_left_out
+    if facts.copies_differ:
+        yield "  texts whose exact copies were compared", facts.copies
+        yield "    copies differ in signs, such as $5 and €5", facts.copies_differ
 
 
 def _without_boilerplate(match: MatchRules) -> str:
