@@ -66,6 +66,7 @@ FOR_KERNEL = (_READ_IN_ANY_CASE, _IF_CAPITALISED, AFTER_NUMBERS, (FactKind.NUMBE
 _CHINESE_SHARE = "百分之"
 """Before a number: percent."""
 _LAST_WORD = re.compile(r"[^\W\d]+$")
+_LENGTH = "u:length:"
 _SHORT_PHONE = len("555-1234")
 _MAX_BASIS_POINTS = 500
 """More ``bps`` are bits per second."""
@@ -332,8 +333,12 @@ class _Scanner(DateReader):
         if not self.has(i + 1) or self.raw[i + 1].lastgroup not in NUMBERS:
             return i + 1
         after = self._value(i + 1)
-        count = "x".join(map(decimal, _COUNT.findall(text)))
+        counts = [decimal(one) for one in _COUNT.findall(text)]
         last, tokens = len(self.tokens) - 1, self.tokens
+        if tokens.keys[last].startswith(_LENGTH) and (unit := _LAST_WORD.search(self.text, start, tokens.ends[last])):
+            _, factor = words.UNITS.get(unit[0].lower(), ("", 1.0))  # the sides of a rug
+            counts = [f"{float(one) * factor:.6g}" for one in counts]
+        count = "x".join(counts)
         tokens.starts[last] = start
         tokens.keys[last] = tokens.values[last] = f"{tokens.keys[last]}x{count}"
         if tokens.kinds[last] is not FactKind.UNIT:
@@ -543,7 +548,8 @@ class _Scanner(DateReader):
         if known and not is_year and (len(unit) > 1 or (unit in words.UNITS_OF_ONE_LETTER and as_written not in "MH")):
             dimension, factor = known
             measured, start = self._with_larger(dimension, float(value) * factor, start)
-            self._add(FactKind.UNIT, f"u:{dimension}:{measured:.6g}", start, self.raw[k].end())
+            key, start = self._with_other_side(f"u:{dimension}:{measured:.6g}", start)
+            self._add(FactKind.UNIT, key, start, self.raw[k].end())
             return k + 1
         return 0
 
@@ -565,6 +571,19 @@ class _Scanner(DateReader):
         for _ in range(1 + has_and):
             tokens.remove_last()
         return value + float(before), first
+
+    def _with_other_side(self, key: str, start: int) -> tuple[str, int]:
+        """A length with that before it, and where this begins: ``160 cm x 230 cm``, as ``160 x 230 cm``."""
+        tokens = self.tokens
+        if not key.startswith(_LENGTH) or len(tokens) < 2 or tokens.keys[-1] != "x":
+            return key, start
+        if not tokens.keys[-2].startswith(_LENGTH) or self.text[tokens.ends[-2] : start].strip(" ") != "x":
+            return key, start
+        size, _, others = tokens.keys[-2].removeprefix(_LENGTH).partition("x")
+        first = tokens.starts[-2]
+        tokens.remove_last()
+        tokens.remove_last()
+        return f"{key}x{f'{others}x' if others else ''}{size}", first
 
     def _share(self, k: int, value: str, start: int) -> int:
         """A number of percent, in thousand, or of basis points; 0 if it is none."""

@@ -333,6 +333,7 @@ UNITS = {
         area 1 m² m2 sqm qm
         area 1000000 km² km2
         area 0.0001 cm² cm2
+        area 0.000001 mm² mm2
         area 0.09290304 sqft
         volume 1000000 m³ m3 cbm
         volume 1 cm³ cm3 ccm
@@ -614,6 +615,7 @@ ABBREVIATED = {
         line.split()
         for line in """
         page p,pp
+        tablets tabs
         год г
         года г
         году г
