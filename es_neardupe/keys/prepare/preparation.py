@@ -79,7 +79,9 @@ class Preparation:
 
     def texts(self, texts: Iterable[Text]) -> list[str]:
         """Each of some texts."""
-        return [self.text(text) for text in texts]
+        if self:
+            return [self.text(text) for text in texts]
+        return [text if isinstance(text, str) else "\n".join(text) for text in texts]
 
     def placed(self, text: Text) -> PlacedText:
         """The same with the place of each character in the original."""
