@@ -30,6 +30,12 @@ _BLOCK = 4_000_000
 _MANY = 16
 """Pairs per text above which a table of all features is faster."""
 
+_PART = 200_000
+"""Features of the pairs that are compared at a time in C, which are copied: 1.6 MB."""
+
+_FEW = 20
+"""Pairs below which copying their features takes longer than comparing them one by one."""
+
 
 def resemblance(a: U64, b: U64) -> float:
     """|a & b| / |a | b| of two sorted arrays of distinct features.
@@ -47,13 +53,29 @@ def resemblance(a: U64, b: U64) -> float:
 def resemblances(features: Sequence[U64], left: Positions, right: Positions) -> Floats:
     """Resemblance of the pairs ``(features[left[k]], features[right[k]])``: float64[pairs].
 
-    Each element of ``features`` is sorted and distinct. If texts have few partners, pairs are computed one by one, else
-    by a table of all features (`FeatureTable`).
+    Each element of ``features`` is sorted and distinct. If texts have many partners, pairs are computed by a table of
+    all features (`FeatureTable`), else in C; a few pairs are computed one by one.
     """
     if len(left) > _MANY * len(features):
         return _by_table(features, left, right)
-    pairs = zip(left.tolist(), right.tolist(), strict=True)
-    return np.array([resemblance(features[a], features[b]) for a, b in pairs], np.float64)
+    if batch.kernel is None or len(left) < _FEW:
+        pairs = zip(left.tolist(), right.tolist(), strict=True)
+        return np.array([resemblance(features[a], features[b]) for a, b in pairs], np.float64)
+    sizes = np.array([len(one) for one in features], np.int64)
+    both = sizes[left] + sizes[right]
+    cuts = np.flatnonzero(np.diff(np.cumsum(both) // _PART)) + 1
+    parts = zip(np.split(left, cuts), np.split(right, cuts), strict=True)
+    common = np.concatenate([_counts_in_common(Batch.of(features, *part)) for part in parts])
+    similarity: Floats = np.divide(common, both - common, out=np.ones(len(left)), where=both > 0)
+    return similarity
+
+
+def _counts_in_common(pairs: Batch) -> Ints:
+    """The number of features that both texts of each pair have."""
+    assert batch.kernel is not None
+    counts = np.empty(len(pairs.left), np.int64)
+    batch.kernel.common(pairs.joined(), pairs.bounds, pairs.left, pairs.right, counts)
+    return counts
 
 
 def _by_table(features: Sequence[U64], left: Positions, right: Positions) -> Floats:
