@@ -283,7 +283,8 @@ document.addEventListener("DOMContentLoaded", () => {
     for (const one of $$("th[aria-sort]")) { one.removeAttribute("aria-sort"); }
     head.setAttribute("aria-sort", down ? "descending" : "ascending");
     const body = $(".collation tbody");
-    const key = (row) => row.cells[head.cellIndex].textContent.replace(/(\d),(?=\d{3}\b)/g, "$1").replace(/^as A$/, "");
+    const words = (cell) => ($(".name", cell) ?? cell).textContent;
+    const key = (row) => words(row.cells[head.cellIndex]).replace(/(\d),(?=\d{3}\b)/g, "$1").replace(/^as A$/, "");
     const [first, ...others] = [...body.rows];
     others.sort((a, b) => (down ? -1 : 1) * collator.compare(key(a), key(b)));
     body.replaceChildren(first, ...others);

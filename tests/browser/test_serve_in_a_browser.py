@@ -383,15 +383,21 @@ def test_form_letters_are_read_as_one_letter_and_a_table(address: str, tmp_path:
         press(browser, "v")
         rows = browser.find_elements(By.CSS_SELECTOR, ".collation tbody tr")
         assert len(rows) == 200
-        find(browser, ".collation .sort").click()
+        document, place, *_ = browser.find_elements(By.CSS_SELECTOR, ".collation .sort")
+        place.click()
         assert find(browser, "th[aria-sort]").get_attribute("aria-sort") == "ascending"
         head = browser.find_elements(By.CSS_SELECTOR, ".collation thead th").index(find(browser, "th[aria-sort]"))
         script = "return [...document.querySelectorAll('.collation tbody tr')].map((row) => row.cells[%d].textContent)"
         amounts = [int(one.strip("$").replace(",", "")) for one in browser.execute_script(script % head)[1:]]
         assert len(amounts) == 199
         assert amounts == sorted(amounts)
-        find(browser, ".collation .sort").click()
+        place.click()
         assert find(browser, "th[aria-sort]").get_attribute("aria-sort") == "descending"
+        document.click()
+        ids = [one.text for one in browser.find_elements(By.CSS_SELECTOR, ".collation tbody .name")][1:]
+        assert ids == sorted(
+            ids, key=lambda id: [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", id)]
+        )
         press(browser, "v")
 
         second = browser.find_elements(By.CSS_SELECTOR, ".rail tbody tr")[1]
