@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -92,14 +92,12 @@ def facts_in_groups(index: Index, verified: Verified, principal: Numbers, groupe
 
 def _facts_of_copies(index: Index, verified: Verified, grouped: Flags) -> dict[str, int]:
     """The numbers of a sample of texts with copies. Exact copies have equal words, so facts differ in signs alone."""
-    sizes, limit = verified.corpus.tokens, _limit(verified)
     with_copies = np.flatnonzero(grouped & (verified.classes.sizes > 1))
-    chosen, words = list[Positions](), 0
-    for number in np.random.default_rng(0).permutation(with_copies)[:_GROUPS].tolist():
-        rows = evenly_spread(verified.classes[number], _MEMBERS)
-        if words + (size := int(sizes[rows].sum())) <= limit:
-            words += size
-            chosen.append(rows)
+
+    def copies(number: int) -> Positions:
+        return evenly_spread(verified.classes[number], _MEMBERS)
+
+    chosen = [copies(number) for number in _sampled(verified, with_copies, copies)]
     documents = CurrentDocuments.of_corpus(index.client, index.settings, verified.corpus)
     texts = dict(documents.texts(np.concatenate(chosen))) if chosen else {}
     compared = [some for rows in chosen if len(some := [texts[row] for row in rows.tolist() if row in texts]) > 1]
@@ -126,18 +124,26 @@ def _groups(verified: Verified, principal: Numbers, grouped: Flags) -> tuple[Row
 
 def _sample(verified: Verified, groups: RowLists, leaders: Positions) -> Iterator[tuple[int, list[int]]]:
     """Groups, each with the classes to compare with its principal, as many as the limits allow."""
-    sizes, words, limit = verified.corpus.tokens, 0, _limit(verified)
-    for number in np.random.default_rng(0).permutation(len(groups))[:_GROUPS].tolist():
-        members = evenly_spread(groups[number], _MEMBERS)
-        rows = verified.classes.first_of([leaders[number], *members])
-        if words + (size := int(sizes[rows].sum())) <= limit:
+
+    def members(number: int) -> Positions:
+        return evenly_spread(groups[number], _MEMBERS)
+
+    def rows(number: int) -> Positions:
+        return verified.classes.first_of([leaders[number], *members(number)])
+
+    for number in _sampled(verified, np.arange(len(groups)), rows):
+        yield number, members(number).tolist()
+
+
+def _sampled(verified: Verified, numbers: Positions, rows: Callable[[int], Positions]) -> Iterator[int]:
+    """Random ones of some numbers, the same in each run, as many as the limits allow. ``rows``: those whose texts are
+    read for a number."""
+    sizes, words = verified.corpus.tokens, 0
+    limit = min(max(_WORDS, int(sizes.sum() * _SHARE)), _MOST)
+    for number in np.random.default_rng(0).permutation(numbers)[:_GROUPS].tolist():
+        if words + (size := int(sizes[rows(number)].sum())) <= limit:
             words += size
-            yield number, members.tolist()
-
-
-def _limit(verified: Verified) -> int:
-    """The number of words of a sample."""
-    return min(max(_WORDS, int(verified.corpus.tokens.sum() * _SHARE)), _MOST)
+            yield number
 
 
 class _Texts:
