@@ -66,6 +66,7 @@ FOR_KERNEL = (_READ_IN_ANY_CASE, _IF_CAPITALISED, AFTER_NUMBERS, (FactKind.NUMBE
 _CHINESE_SHARE = "百分之"
 """Before a number: percent."""
 _LAST_WORD = re.compile(r"[^\W\d]+$")
+_NO_UNIT = ("", 1.0)
 _LENGTH = "u:length:"
 _SHORT_PHONE = len("555-1234")
 _MAX_BASIS_POINTS = 500
@@ -78,6 +79,14 @@ _LOSS = re.compile(LOSS)
 _COUNT = re.compile(r"\d+(?:[.,]\d+)?")
 _READ_AS_A_WHOLE = {"fraction": fraction, "myriads": myriads, "chinese": chinese}
 """How raw tokens are read that are numbers with more than digits."""
+
+
+def _unit_named(written: str) -> tuple[str, float] | None:
+    """The dimension and the factor of a unit; None for another word, and for ``M`` and ``H``."""
+    unit = written.lower()
+    if len(unit) == 1 and (unit not in words.UNITS_OF_ONE_LETTER or written in "MH"):
+        return None
+    return words.UNITS_AS_WRITTEN.get(written) or words.UNITS.get(unit)
 
 
 def scan(text: str) -> Tokens:
@@ -335,8 +344,8 @@ class _Scanner(DateReader):
         after = self._value(i + 1)
         counts = [decimal(one) for one in _COUNT.findall(text)]
         last, tokens = len(self.tokens) - 1, self.tokens
-        if tokens.keys[last].startswith(_LENGTH) and (unit := _LAST_WORD.search(self.text, start, tokens.ends[last])):
-            _, factor = words.UNITS.get(unit[0].lower(), ("", 1.0))  # the sides of a rug
+        if tokens.keys[last].startswith(_LENGTH):  # the sides of a rug
+            _, factor = self._unit_at_the_end(last)
             counts = [f"{float(one) * factor:.6g}" for one in counts]
         count = "x".join(counts)
         tokens.starts[last] = start
@@ -491,9 +500,8 @@ class _Scanner(DateReader):
             if self.near(month) in words.MONTHS and self.raw[month][0][0].isupper() and float(value) <= 31:
                 return self._day_first(month, str(int(float(value))), start)
             return self._ordinal(value, start, k + 1)
-        is_unit = letters in words.UNITS and (len(letters) > 1 or letters in words.UNITS_OF_ONE_LETTER)
-        is_unit = (is_unit and self.raw[k][0] != "H") or letters in words.PERCENT or letters in words.CURRENCIES
-        is_unit = is_unit or self.raw[k][0] in words.UNITS_AS_WRITTEN or self._is_penny(k)
+        is_unit = _unit_named(self.raw[k][0]) is not None or letters in words.PERCENT or letters in words.CURRENCIES
+        is_unit = is_unit or self._is_penny(k)
         is_magnitude = letters in words.MAGNITUDES and letters != "b"
         if (is_unit and not is_generation and not is_dimension) or is_magnitude or is_hour:
             return 0
@@ -542,10 +550,9 @@ class _Scanner(DateReader):
             meters = words.UNITS[length][1] / 1000
             self._add(FactKind.UNIT, f"u:area:{float(value) * meters**2:.6g}", start, self.raw[k + 1].end())
             return k + 2
-        as_written = self.raw[k][0]
-        known = words.UNITS_AS_WRITTEN.get(as_written) or words.UNITS.get(unit)
+        known = _unit_named(self.raw[k][0])
         is_year = unit in words.YEARS_AFTER_NUMBERS and YEAR.fullmatch(value)
-        if known and not is_year and (len(unit) > 1 or (unit in words.UNITS_OF_ONE_LETTER and as_written not in "MH")):
+        if known and not is_year:
             dimension, factor = known
             measured, start = self._with_larger(dimension, float(value) * factor, start)
             key, start = self._with_other_side(f"u:{dimension}:{measured:.6g}", start)
@@ -561,8 +568,7 @@ class _Scanner(DateReader):
         if last < 0 or tokens.kinds.get(last) is not FactKind.UNIT:
             return value, start
         between = self.text[tokens.ends[last] : start]
-        unit = _LAST_WORD.search(self.text, tokens.starts[last], tokens.ends[last])
-        larger, factor = words.UNITS.get(unit[0].lower(), ("", 0.0)) if unit else ("", 0.0)
+        larger, factor = self._unit_at_the_end(last)
         name, _, before = tokens.keys[last].rpartition(":")
         is_part = larger == dimension and name == f"u:{dimension}" and 0 < value < factor and "x" not in before
         if not is_part or between.strip(" ") not in ("", "and"):
@@ -571,6 +577,11 @@ class _Scanner(DateReader):
         for _ in range(1 + has_and):
             tokens.remove_last()
         return value + float(before), first
+
+    def _unit_at_the_end(self, token: int) -> tuple[str, float]:
+        """The dimension and the factor of the unit that a token ends with; an empty dimension and 1 without one."""
+        unit = _LAST_WORD.search(self.text, self.tokens.starts[token], self.tokens.ends[token])
+        return words.UNITS.get(unit[0].lower(), _NO_UNIT) if unit else _NO_UNIT
 
     def _with_other_side(self, key: str, start: int) -> tuple[str, int]:
         """A length with that before it, and where this begins: ``160 cm x 230 cm``, as ``160 x 230 cm``."""
