@@ -48,7 +48,7 @@ def features(texts: Sequence[str], shingle: int, unit: Unit = Unit.WORD) -> list
 
     Resemblance is |A and B| / |A or B| of these sets (Broder 1997).
     """
-    return [found for chunk in chunks(texts) for found in _distinct(normalize(chunk), shingle, unit)]
+    return [found for chunk in chunks(texts) for found in _split(shingles(normalize(chunk), shingle, unit))]
 
 
 def token_hashes(texts: Sequence[str], unit: Unit = Unit.WORD) -> list[U64]:
@@ -90,13 +90,10 @@ def _powers(base: np.uint64, count: int) -> U64:
     return np.multiply.accumulate(powers, out=powers)
 
 
-def _distinct(contents: Sequence[bytes], size: int, unit: Unit) -> list[U64]:
-    values, starts = _shingle_runs(*_unit_runs(contents, unit), size)
-    sort_each(values, starts)
-    first = first_of_equals(values, starts)
-    edges = np.concatenate(([0], np.cumsum(first)))[starts]
-    distinct = values[first]
-    return [distinct[start:end].copy() for start, end in pairwise(edges.tolist())]
+def _split(found: Shingles) -> list[U64]:
+    edges = np.concatenate(([0], np.cumsum(found.distinct)))[found.bounds]
+    values = found.values[found.distinct]
+    return [values[start:end].copy() for start, end in pairwise(edges.tolist())]
 
 
 def feature_counts(found: Shingles) -> Ints:
