@@ -66,8 +66,13 @@ def resemblances(features: Sequence[U64], left: Positions, right: Positions) -> 
     cuts = np.flatnonzero(np.diff(np.cumsum(both) // _PART)) + 1
     parts = zip(np.split(left, cuts), np.split(right, cuts), strict=True)
     common = np.concatenate([_counts_in_common(Batch.of(features, *part)) for part in parts])
-    similarity: Floats = np.divide(common, both - common, out=np.ones(len(left)), where=both > 0)
-    return similarity
+    return _shares(common, both - common)
+
+
+def _shares(common: Ints | Floats, whole: Ints | Floats) -> Floats:
+    """What both sides of each pair have in common, among all that one of them has; 1 if neither has anything."""
+    shares: Floats = np.divide(common, whole, out=np.ones(len(whole)), where=whole != 0)
+    return shares
 
 
 def _counts_in_common(pairs: Batch) -> Ints:
@@ -114,9 +119,7 @@ class FeatureTable:
         self._marked[own] = 1
         common = self._common(others) if len(others) else np.zeros(0, np.int64)
         self._marked[own] = 0
-        total = self.sizes[one] + self.sizes[others] - common
-        similarity: Floats = np.divide(common, total, out=np.ones(len(others)), where=total > 0)
-        return similarity
+        return _shares(common, self.sizes[one] + self.sizes[others] - common)
 
     def _common(self, others: Positions) -> Ints:
         """The number of marked features of each of the other sets."""
@@ -215,9 +218,7 @@ def weighted_pairs(
         shared[part] = [
             one.sum() for one in _weights_in_common(joined, bounds, pairs.left[part], pairs.right[part], each)
         ]
-    whole = totals[pairs.left] + totals[pairs.right] - shared
-    similarity: Floats = np.divide(shared, whole, out=np.ones(len(left)), where=whole != 0)
-    return similarity
+    return _shares(shared, totals[pairs.left] + totals[pairs.right] - shared)
 
 
 def _weights_in_common(features: U64, bounds: Ints, left: Ints, right: Ints, weights: Floats) -> list[Floats]:
