@@ -212,12 +212,11 @@ def _snapshot(client: Sender, reading: ReadQuery) -> Iterator[tuple[list[Hit], D
 
 
 def _raw_pages(client: Sender, reading: ReadQuery) -> Generator[list[_Body], None, None]:
-    if (few := _few(client, reading)) is not None:
-        yield from [few] if few else []
-    elif _by_points_in_time(client.server, reading):
-        yield from _by_point_in_time(client, reading)
-    else:
-        yield from _by_scroll(client, reading)
+    few = _few(client, reading)
+    if few is None:
+        yield from (_by_point_in_time if _by_points_in_time(client.server, reading) else _by_scroll)(client, reading)
+    elif few:
+        yield few
 
 
 def _few(client: Sender, reading: ReadQuery) -> list[_Body] | None:
