@@ -219,10 +219,8 @@ def parse_fraction(value: Any) -> float:
         number = float(value)
     except ValueError:
         written = re.fullmatch(r"\s*([0-9]+(?:[.,][0-9]+)?)\s*(%?)\s*", str(value))
-        meant = ""
-        if written:
-            number = float(written[1].replace(",", ".")) / (100 if written[2] else 1)
-            meant = f" Write {number:g} for {value.strip()}."
+        number = float(written[1].replace(",", ".")) / (100 if written[2] else 1) if written else 0
+        meant = f" Write {number:g} for {value.strip()}." if 0 < number <= 1 else ""
         raise typer.BadParameter(f"{value!r} is not a number.{meant}") from None
     if not 0 < number <= 1:
         meant = f" Write {number / 100:g} for {number:g} %." if 1 < number <= 100 else ""

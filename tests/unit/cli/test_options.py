@@ -591,6 +591,7 @@ def test_flags_and_lists_that_are_given_twice(cli: Cli) -> None:
         ("80", "80 is not in (0, 1]. Write 0.8 for 80 %."),
         ("80%", "'80%' is not a number. Write 0.8 for 80%."),
         ("0,8", "'0,8' is not a number. Write 0.8 for 0,8."),
+        ("150%", "'150%' is not a number."),
         ("0", "0 is not in (0, 1]."),
         ("101", "101 is not in (0, 1]."),
         ("high", "'high' is not a number."),
