@@ -400,6 +400,17 @@ def test_warnings_of_the_server_are_not_raised(client: Client, fake: Fake) -> No
 # ---- reading
 
 
+def with_snapshots(fake: Fake) -> None:
+    """Open and close points in time."""
+    for target in ("POST /i/_pit", "POST /i/_search/point_in_time", "DELETE /_pit", "DELETE /_search/point_in_time"):
+        fake.on(target, reply({"id": "p", "pit_id": "p"}))
+
+
+def page(*ids: str) -> Any:
+    """One page of documents."""
+    return reply({"hits": {"hits": [{"_index": "i", "_id": id, "sort": [1, 2]} for id in ids]}})
+
+
 def test_failed_shards_are_not_the_end_of_reading(client: Client, fake: Fake, product: Product) -> None:
     opening = "_pit" if product is Product.ELASTICSEARCH else "_search/point_in_time"
     closing = "DELETE /_pit" if product is Product.ELASTICSEARCH else "DELETE /_search/point_in_time"
@@ -425,17 +436,13 @@ def test_a_few_documents_are_read_by_one_search(
     client: Client, fake: Fake, ids: str, page_size: int | None, requests: int
 ) -> None:
     """If it returns a full page, there may be more, and all are read from a snapshot."""
-    for target in ("POST /i/_pit", "POST /i/_search/point_in_time", "DELETE /_pit", "DELETE /_search/point_in_time"):
-        fake.on(target, reply({"id": "p", "pit_id": "p"}))
+    with_snapshots(fake)
 
-    def page(some: str) -> Any:
-        return reply({"hits": {"hits": [{"_index": "i", "_id": id, "sort": [1, 2]} for id in some]}})
-
-    fake.on("POST /i/_search", page(ids[:3]))
-    fake.on("POST /_search", *([page(ids[:3]), page(ids[3:])] if page_size else [page(ids)]))
+    fake.on("POST /i/_search", page(*ids[:3]))
+    fake.on("POST /_search", *([page(*ids[:3]), page(*ids[3:])] if page_size else [page(*ids)]))
     before = len(fake.seen)
-    pages = list(client.pages("i", {}, page_size=page_size))
-    assert "".join(hit.id for page in pages for hit in page) == ids
+    pages = client.pages("i", {}, page_size=page_size)
+    assert "".join(hit.id for one in pages for hit in one) == ids
     asked = [line for line, *_ in fake.seen[before:] if "_nodes" not in line]
     assert len(asked) == requests
 
@@ -509,11 +516,7 @@ def test_a_lost_snapshot_is_taken_anew(
 ) -> None:
     """Documents that were read before are skipped; none is read twice or missed."""
     monkeypatch.setattr(read_all, "_PAUSE", 0.0)
-    for target in ("POST /i/_pit", "POST /i/_search/point_in_time", "DELETE /_pit", "DELETE /_search/point_in_time"):
-        fake.on(target, reply({"id": "p", "pit_id": "p"}))
-
-    def page(*ids: str) -> Any:
-        return reply({"hits": {"hits": [{"_index": "i", "_id": id, "sort": [1, 2]} for id in ids]}})
+    with_snapshots(fake)
 
     fake.on("POST /i/_search", page("a", "b"))  # a full page: there may be more
     fake.on("POST /_search", page("a", "b"), lost, page("c", "a"), page("b", "d"), page())
