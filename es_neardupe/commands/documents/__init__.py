@@ -68,7 +68,7 @@ def documents(
 
     progress = run["progress"]
     index = opened(index, texts=True)
-    given = {"measure": measure, "matching": matching, "passage": passage, "min": min, "facts": ()}
+    given = {"measure": measure, "matching": matching, "passage": passage, "min": min, "facts": ()}  # none decide
     match = match_criterion(index, MatchRules.of(index.settings).having(given), progress=progress)
     rules = rules_of(index, across=by, max_bucket=max_bucket)
     by = str(rules.across)
