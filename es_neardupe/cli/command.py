@@ -88,7 +88,7 @@ class Command(typer.core.TyperCommand):
         return list(ctx.args)
 
     def _with_our_name(self, error: Any) -> Any:
-        """A usage error about an option that other tools have: it names the one with this meaning."""
+        """A usage error about an option that other tools have, or that is cut off: it names the one that is meant."""
         if not hasattr(error, "possibilities"):  # not about an unknown option
             return error
         known = _OTHER_NAMES.get(error.option_name.lstrip("-").replace("_", "-"), ())
@@ -97,6 +97,7 @@ class Command(typer.core.TyperCommand):
         meant += [f"{option} of `es-neardupe init`" for option in known if option in _CHOSEN_BY_INIT]
         if meant:
             return UsageError(f"No such option: {error.option_name}. The option for this is {meant[0]}.", ctx=error.ctx)
+        error.possibilities = [one for one in here if one.startswith(f"{error.option_name}-")] or error.possibilities
         return error
 
     def _refuse_repeated(self, ctx: Any, args: list[str]) -> None:

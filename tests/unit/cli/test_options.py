@@ -647,6 +647,11 @@ def test_an_unknown_option_of_no_tool(cli: Cli, arguments: str) -> None:
     assert "The option for this is" not in cli(*arguments.split()).err
 
 
+def test_an_option_that_is_cut_off(cli: Cli) -> None:
+    assert "No such option: --dry (Possible options: --dry-run)" in cli("group", "news", "--dry").err
+    assert "No such option: --id (Possible options: --id-field)" in cli("load", "news", "ads.jsonl", "--id", "url").err
+
+
 def test_other_names_lead_to_options() -> None:
     """Each option is one of some command; what the keys depend on is explained on the page of other tools."""
     options = {name: {one for option in PROGRAM.commands[name].params for one in option.opts} for name in DATA_COMMANDS}
