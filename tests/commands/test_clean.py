@@ -97,6 +97,20 @@ def test_groups_of_an_index_that_was_created_again(client: Client, filled: str, 
     assert_nothing_to_clean(client, filled, server_cli)
 
 
+def test_what_a_deleted_index_has_left(client: Client, filled: str, server_cli: Cli) -> None:
+    news = NearDupe(filled, client)
+    news.init(SETTINGS, sidecar=True)
+    news.enrich()
+    news.group()
+    news.decide("different", "d0", ["d1"], author="ann")
+    client.request("DELETE", path(filled))
+    left = [f"{filled}-neardupe-groups", f"{filled}-neardupe-sidecar"]
+    assert server_cli("clean", filled, "--json", "--dry-run").json["deleted_indices"] == left
+    assert server_cli("clean", filled, "--json", "--yes").json["deleted_indices"] == left
+    assert f"Index {filled}-neardupe-decisions deleted." in server_cli("clean", filled, "--yes", "--decisions").out
+    assert "There is no index" in server_cli("clean", filled, "--yes").err
+
+
 def test_fields_without_settings_are_not_called_clean(client: Client, filled: str, server_cli: Cli) -> None:
     """A copy of an index whose mapping was made from its documents."""
     client.request("PUT", path(filled, "_doc", "copy"), body={"neardupe": {"scheme": "v1-00000000"}})

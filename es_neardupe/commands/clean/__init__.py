@@ -39,8 +39,8 @@ def clean(
     the field, unless it changed in the meantime; ingest pipelines are bypassed. A sidecar index is deleted; its
     documents lose only their group ids, if these were written. The decisions of reviewers are kept, unless
     ``decisions`` is given: they cannot be made again by a program. Afterwards ``init`` accepts other settings. Of an
-    index without settings and without a sidecar index, only hidden indices are deleted that were left. A dry run
-    returns its first ``show_requests`` write requests.
+    index without settings and without a sidecar index, and of one that was deleted, only hidden indices are deleted
+    that were left. A dry run returns its first ``show_requests`` write requests.
 
     >>> report = news.clean()
     >>> report.documents, report.writes.written
@@ -74,10 +74,10 @@ def clean(
         index = without_settings(index)
         former = of_former(index, kinds)
         if not dry_run:
-            check_may_delete(index.server, [*former.values()])
-            remove(index, former)
-        names, seconds = tuple(former.values()), time.monotonic() - started
-        return CleanReport(index.name, bool(names), 0, WriteCounts(written=0), names, 0, (), (), dry_run, seconds)
+            check_may_delete(index.server, former)
+            delete(index.server, *former)
+        seconds = time.monotonic() - started
+        return CleanReport(index.name, bool(former), 0, WriteCounts(written=0), (*former,), 0, (), (), dry_run, seconds)
     check_migration(index)
     index = opened(index, adopting=True, groups=True)
     plain = index.server

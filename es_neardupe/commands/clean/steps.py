@@ -235,30 +235,42 @@ def check_migration(index: Index) -> None:
         )
 
 
-def of_former(index: Index, kinds: Iterable[HiddenIndex]) -> dict[HiddenIndex, str]:
-    """The hidden indices that a clean index still has, of those that this user may see: it was deleted and created
-    again, it was cleaned together with others by an alias, or its decisions were kept."""
-    found: dict[HiddenIndex, str] = {}
+def of_former(index: Index, kinds: Iterable[HiddenIndex]) -> list[str]:
+    """The hidden indices that a clean or deleted index still has, of those that this user may see: it was deleted, also
+    if it was created again, it was cleaned together with others by an alias, or its decisions were kept."""
+    found: list[str] = []
     for kind in kinds:
         with suppress(Forbidden, NameTaken):
             if (name := find(index, kind)) is not None:
-                found[kind] = name
+                found.append(name)
+    with suppress(Forbidden, NameTaken):
+        found += sidecar_mappings(index.client, {name: {} for name in index.target.indices}, index.prefix)
     return found
 
 
 def without_settings(index: Index) -> Index:
-    """A clean index, with what the names of its hidden indices are made from."""
-    metadata = index.definitions.metadata()
+    """A clean or deleted index, with what the names of its hidden indices are made from."""
+    settings = Settings(("unknown",), prefix=index.prefix)
+    try:
+        metadata = index.definitions.metadata()
+    except NotFound:
+        return index.with_target(IndexTarget(index.name, (index.name,), settings, 0))
     rollover = alias_named(metadata.rollover_aliases(index.name), index.name)
-    settings, indices = Settings(("unknown",), prefix=index.prefix), tuple(sorted(metadata.mappings))
+    indices = tuple(sorted(metadata.mappings))
     return index.with_target(IndexTarget(index.name, indices, settings, 0, rollover_alias=rollover))
 
 
 def is_clean(index: Index) -> bool:
     """Whether the index was never prepared, or an earlier run has cleaned it: it has no settings and no sidecar index,
-    and its mapping has all `neardupe` fields (no server can remove them) or none."""
+    and its mapping has all `neardupe` fields (no server can remove them) or none. Also whether it was deleted, and has
+    left hidden indices. Raises `NotFound` if there is nothing of it."""
     client, prefix = index.client, index.prefix
-    mappings = index.definitions.mappings()
+    try:
+        mappings = index.definitions.mappings()
+    except NotFound:
+        if of_former(without_settings(index), HiddenIndex):
+            return True
+        raise
     if any(stored_settings(one, prefix) is not None for one in mappings.values()):
         return False
     if sidecar_mappings(client, mappings, prefix):
