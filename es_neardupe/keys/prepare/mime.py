@@ -60,7 +60,7 @@ def decoded(mail: str) -> str | None:
         return None
     if _BEGINS.match(mail):
         part = _part(mail)
-    elif "--" in mail[:_PREAMBLE] and (first := _FIRST_PART.search(mail, 0, _PREAMBLE)):
+    elif "content-" in mail[:_PREAMBLE].lower() and (first := _FIRST_PART.search(mail, 0, _PREAMBLE)):
         part = _without_headers(mail, first[1])
     else:
         return None
