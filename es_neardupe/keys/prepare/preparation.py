@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 
 from es_neardupe.errors import SettingsError
 from es_neardupe.keys.prepare import masks
@@ -95,15 +96,7 @@ class Preparation:
         return masks.masked(cleaned, self.masks) if self.masks else cleaned
 
     def _cleaned(self, value: str) -> str:
-        if self.clean is None:
-            return value
-        if self.clean is Clean.MAIL:
-            from es_neardupe.keys.prepare import mail, mime  # phrases are loaded for mails only
-
-            return mail.own_text(mime.decoded(value) or value)
-        from es_neardupe.keys.prepare import html  # the parser is loaded for pages only
-
-        return html.text(value, main=self.clean is Clean.HTML_MAIN)
+        return value if self.clean is None else _cleaner(self.clean)(value)
 
     def _placed(self, value: str) -> PlacedText:
         if self._takes_long_to_place(value):
@@ -131,6 +124,18 @@ class Preparation:
             if len(value.split()) + 2 * value.count("<") + value.count("&") > _PLACED_WORDS:
                 return True
         return bool(self.masks) and len(value) > _PLACED_MASKED
+
+
+@cache
+def _cleaner(clean: Clean) -> Callable[[str], str]:
+    """What a rule leaves of a value."""
+    if clean is Clean.MAIL:
+        from es_neardupe.keys.prepare import mail, mime  # phrases are loaded for mails only
+
+        return lambda value: mail.own_text(mime.decoded(value) or value)
+    from es_neardupe.keys.prepare import html  # the parser is loaded for pages only
+
+    return partial(html.text, main=clean is Clean.HTML_MAIN)
 
 
 def _as_prepared(text: str) -> PlacedText:
