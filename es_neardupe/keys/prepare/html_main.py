@@ -8,6 +8,7 @@ that are short or have many links. A stage that leaves too little is undone.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from itertools import accumulate, pairwise
 
 from es_neardupe.keys.prepare.html_guard import names
@@ -98,9 +99,8 @@ class _Stages:
         most = (sums[last] - sums[first]) / 2
         named = page.without(lambda element: self._is_named_apart(element, sums, most), parts)
         yield page.kept(named, first, last)
-        links = self._links(named)
-        sums_named = page.sums(named)
-        unlinked = page.without(lambda element: self._is_list_of_links(element, sums_named, links, most), named)
+        sums_named, linked = page.sums(named), self._words_in_links(named)
+        unlinked = page.without(lambda element: self._is_list_of_links(element, sums_named, linked, most), named)
         yield page.kept(unlinked, first, last)
         if main is None:
             yield page.kept(self._without_parts_around(unlinked, most))
@@ -137,35 +137,41 @@ class _Stages:
     def _is_named_apart(self, element: Element, sums: Sequence[int], most: float) -> bool:
         if element.name in INLINE or element.name in OUTER or self.holds_main[self.numbers[id(element)]]:
             return False
+        if sums[element.last] - sums[element.first] > most:
+            return False
         names = (name.lower().replace("-", "").replace("_", "") for name in names_of(element))
-        return sums[element.last] - sums[element.first] <= most and not APART_NAMES.isdisjoint(names)
+        return not APART_NAMES.isdisjoint(names)
 
-    def _links(self, left_out: Pieces) -> tuple[Sequence[int], Sequence[int]]:
-        """The words in links before each piece, and the links in each element."""
-        linked = self.page.without(lambda element: element.is_link)
-        all_but_links = [out or not link for out, link in zip(left_out, linked, strict=True)]
-        counts = [0] * len(self.elements)
+    @cached_property
+    def _links(self) -> list[int]:
+        """The number of links in each element, with itself."""
+        counts = [int(element.is_link) for element in self.elements]
         for number in range(len(self.elements) - 1, -1, -1):
-            counts[number] += self.elements[number].is_link
             if (parent := self.elements[number].parent) >= 0:
                 counts[parent] += counts[number]
-        return self.page.sums(all_but_links), counts
+        return counts
 
-    def _is_list_of_links(
-        self, element: Element, sums: Sequence[int], links: tuple[Sequence[int], Sequence[int]], most: float
-    ) -> bool:
+    @cached_property
+    def _linked(self) -> Pieces:
+        """Whether each piece is in a link."""
+        return self.page.without(lambda element: element.is_link)
+
+    def _words_in_links(self, left_out: Pieces) -> Sequence[int]:
+        """The words in links before each piece, and of all, without those that are left out."""
+        return self.page.sums([out or not link for out, link in zip(left_out, self._linked, strict=True)])
+
+    def _is_list_of_links(self, element: Element, sums: Sequence[int], linked: Sequence[int], most: float) -> bool:
         number = self.numbers[id(element)]
         if element.name not in LIST_BLOCKS or self.holds_main[number]:
             return False
-        words, counts = links
         size = sums[element.last] - sums[element.first]
-        linked = words[element.last] - words[element.first]
-        return counts[number] >= _LINKS and linked * 10 >= size * 8 and size <= most
+        in_links = linked[element.last] - linked[element.first]
+        return self._links[number] >= _LINKS and in_links * 10 >= size * 8 and size <= most
 
     def _without_parts_around(self, left_out: Pieces, most: float) -> Pieces:
         """Remove parts around the text that are short or have many links; nothing if this is more than half of the
         words. The text is the element with most of the words of paragraphs."""
-        sums, (linked, _) = self.page.sums(left_out), self._links(left_out)
+        sums, linked = self.page.sums(left_out), self._words_in_links(left_out)
 
         def has_links(element: Element) -> bool:
             words = sums[element.last] - sums[element.first]

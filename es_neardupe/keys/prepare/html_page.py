@@ -133,8 +133,8 @@ class Page:
 
     @cached_property
     def words(self) -> list[int]:
-        """The number of words before each piece, and of all."""
-        return list(accumulate(word_counts(self.pieces), initial=0))
+        """The number of words of each piece."""
+        return word_counts(self.pieces)
 
     @cached_property
     def seen(self) -> Pieces:
@@ -157,9 +157,8 @@ class Page:
         return left_out
 
     def sums(self, left_out: Pieces) -> list[int]:
-        """As `words`, of the pieces that are not left out."""
-        words = self.words
-        counts = (0 if out else words[piece + 1] - words[piece] for piece, out in enumerate(left_out))
+        """The number of words before each piece, and of all, without those that are left out."""
+        counts = [0 if out else words for words, out in zip(self.words, left_out, strict=True)]
         return list(accumulate(counts, initial=0))
 
     def kept(self, left_out: Pieces, first: int = 0, last: int | None = None) -> Kept:
