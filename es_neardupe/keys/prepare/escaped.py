@@ -34,6 +34,7 @@ _SHOWN = names("code kbd listing math plaintext pre samp script style svg templa
 """Elements in which markup is shown as it is, or which have another meaning of it."""
 _CDATA, _CDATA_END = "<![CDATA[", "]]>"
 _SCRIPT = re.compile("(?ai)<script")
+_OF_JSON = re.compile(r"\\(?:u003|(?<=<\\)/)")
 _BLANKS = "\t\n\f\r "
 
 _REFERENCE = re.compile(r"&(?:#[0-9]+;?|#[xX][0-9a-fA-F]+;?|[A-Za-z][0-9A-Za-z]*;?)")
@@ -112,7 +113,7 @@ def _of_json(value: str) -> _Content | None:
     start, end = _after_blanks(value, 0), len(value.rstrip(_BLANKS))
     if value[start] == '"' and value[end - 1] == '"' and end - start > 1:
         start, end = start + 1, end - 1
-    elif ("<\\/" not in value and "\\u003" not in value) or _SCRIPT.search(value):
+    elif not _OF_JSON.search(value, value.find("\\")) or _SCRIPT.search(value):
         return None
     text = _from_json(value[start:end])
     return None if text is None or not _is_markup(text) else _Content(start, end, text, _ESCAPE, _of_escape)
