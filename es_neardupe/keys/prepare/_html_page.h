@@ -1,11 +1,12 @@
 /* A page as the walk of html_page.py finds it, its elements and pieces, made without a tree: tokens are read as the HTML
  * standard says, and each is added where it stands, as long as no rule puts it elsewhere. A page for which one does (text
- * directly within a table, formatting that is closed across a block, ...), or whose reading is not certain, is given up:
+ * directly within a table, a link that is closed across a block, ...), or whose reading is not certain, is given up:
  * the caller then asks a parser that makes trees. */
 
 #include "_html_names.h"
 
-enum { MAX_DEPTH = 1000, MAX_FORMATS = 250, MAX_ELEMENTS = 1 << 21 };
+/* A formatting element is moved out of at most 7 blocks at once, by the standard. */
+enum { MAX_DEPTH = 1000, MAX_FORMATS = 250, MAX_ELEMENTS = 1 << 21, MAX_MOVED = 8 };
 
 /* What the attributes of an element say. The rules of roles and names are bits of Kind.rules. */
 enum { HIDDEN = 1, OPEN = 2, HREF = 4, TYPE_HIDDEN = 8, NAMED_APART = 16, HAS_ROLE = 32 };
@@ -301,7 +302,47 @@ static void end_other(Page *page, const Tag *tag)
     }
 }
 
-/* The end of a formatting element, where no block is open within it. */
+/* Whether blocks are closed within the blocks that are open from one depth to another, or other elements than inline ones
+ * are open further down. */
+static int holds_other_blocks(const Page *page, int depth, int last)
+{
+    for (int number = page->stack[depth]; number < page->element_count; number++) {
+        if (depth < last && page->stack[depth] == number)
+            depth++;
+        else if (!(page->elements[number].kind->rules & INLINE))
+            return 1;
+    }
+    return 0;
+}
+
+/* End a formatting element in which blocks are open. The standard puts the blocks behind it, and copies of it around what
+ * they hold. It makes no difference what an element without a role, a link or `hidden` holds, so here it only ends. But
+ * where the parents of blocks count, none may be within a copy. */
+static void end_around_blocks(Page *page, int depth)
+{
+    Element *element = &page->elements[page->stack[depth]];
+    int block = page->stack[depth + 1], last = depth + 1, others = 0;
+    while (last < page->depth && (page->elements[page->stack[last]].kind->tree & SPECIAL))
+        last++;
+    for (int k = last; k < page->depth; k++)
+        others |= page->elements[page->stack[k]].kind->tree & SPECIAL;
+    if (others || last - depth > MAX_MOVED || page->foreign || (element->marks & (HREF | HIDDEN | HAS_ROLE)) ||
+        !page->elements[page->stack[depth - 1]].on_stack || (page->with_names && holds_other_blocks(page, depth + 1, last))) {
+        page->given_up = 1;
+        return;
+    }
+    while (page->depth > last)
+        pop(page);
+    forget(page, element);
+    element->last = page->elements[block].first;
+    element->end = block;
+    page->elements[block].parent = page->stack[depth - 1];
+    page->depth--;
+    memmove(page->stack + depth, page->stack + depth + 1, (size_t)(page->depth - depth) * sizeof *page->stack);
+    page->continues = 0;
+}
+
+/* The end of a formatting element. */
 static void end_format(Page *page, const Tag *tag)
 {
     int at = page->format_count - 1;
@@ -322,20 +363,21 @@ static void end_format(Page *page, const Tag *tag)
         end_other(page, tag);
         return;
     }
-    const Element *element = &page->elements[number];
-    int depth = page->depth - 1;
-    if (element->on_stack) {
+    if (page->elements[number].on_stack) {
+        int depth = page->depth - 1, blocks = 0;
         for (; page->stack[depth] != number; depth--) {
             const Element *within = &page->elements[page->stack[depth]];
             if (within->on_stack && (within->kind->tree & IN_SCOPE_ENDS))
                 return;
-            if (!within->on_stack || (within->kind->tree & SPECIAL)) { /* it would be moved out of the element */
-                page->given_up = 1;
-                return;
-            }
+            page->given_up |= !within->on_stack;
+            blocks += (within->kind->tree & SPECIAL) != 0;
         }
-        while (page->depth > depth)
+        if (blocks)
+            end_around_blocks(page, depth);
+        while (!blocks && page->depth > depth)
             pop(page);
+        if (page->given_up)
+            return;
     }
     memmove(page->formats + at, page->formats + at + 1, (size_t)(page->format_count - at - 1) * sizeof *page->formats);
     page->format_count--;

@@ -472,6 +472,12 @@ SAMPLES = (
     "<template><main>a</main></template><p>b",
     "<a href=1>b<svg><title>c</title></svg></a><table><tr><td>d<tr><td>e</table>f",
     "<script><!--<script></script>--></script>a<noscript><p>b</noscript>",
+    "<b>a<p>b</b>c",
+    "<b>a<p>b<i>c</b>d</i>e",
+    "<i><b><div>a<p>b</i>c</b>d",
+    "<h3><a name=x/>one</h3><pre>two</pre> <div><h3><a name=y/>three</h3> <p>four",
+    "<b><div><p>one two</p><p>three four five six seven</b>" + "<p>eight nine ten" * 8,
+    "<b>" + "<div>" * 8 + "a</b>b",
 )
 
 
@@ -502,13 +508,16 @@ def test_some_pages_read_without_a_tree_have_the_text_of_the_tree(built_kernel: 
 
 
 @pytest.mark.parametrize(
-    "page", ["<p>a", "<table><tr><td>a</table>", "<template>a</template><svg><g/></svg>", "&copy;\u6f22"]
+    "page",
+    ["<p>a", "<table><tr><td>a</table>", "<template>a</template><svg><g/></svg>", "&copy;\u6f22", "<b>a<p>b</b>c"],
 )
 def test_ordinary_pages_need_no_tree(built_kernel: None, page: str) -> None:
     assert html_kernel.text(page, main=True) is not None
 
 
-@pytest.mark.parametrize("page", ["<table>a", "<b>a<p>b</b>c", "a\x00", "\ud800", "<svg><p>a", "<frameset>"])
+@pytest.mark.parametrize(
+    "page", ["<table>a", "<a href=x>a<p>b</a>c", "<b><div><p>b</p></b>c", "a\x00", "\ud800", "<svg><p>a", "<frameset>"]
+)
 def test_pages_whose_text_is_not_certain_are_left_to_the_parser(built_kernel: None, page: str) -> None:
     assert html_kernel.text(page, main=True) is None
 
