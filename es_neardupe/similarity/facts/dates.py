@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from es_neardupe.options import FactKind
+from es_neardupe.similarity.facts import calendar_words as calendar
 from es_neardupe.similarity.facts import vocabulary as words
 from es_neardupe.similarity.facts.numerals import chinese, whole_year
 from es_neardupe.similarity.facts.raw_tokens import WORDS
@@ -43,7 +44,7 @@ class DateReader(Reader):
 
     def _month_first(self, i: int) -> int:
         """``March 1st, 2026``, ``March 1``, ``March 2026``; 0 if it is none of these."""
-        start, month = self.raw[i].start(), words.MONTHS[self.raw[i][0].lower()]
+        start, month = self.raw[i].start(), calendar.MONTHS[self.raw[i][0].lower()]
         k = i + 1
         if self._is_short_year(k):
             self._add(FactKind.DATE, date_key(whole_year(self.raw[k][0]), month), start, self.raw[k].end())
@@ -66,7 +67,7 @@ class DateReader(Reader):
 
     def _day_first(self, i: int, day: str, start: int) -> int:
         """A date whose month is at ``i``, after a day."""
-        month, k = words.MONTHS[self.raw[i][0].lower()], i + 1
+        month, k = calendar.MONTHS[self.raw[i][0].lower()], i + 1
         if self.near(k) in ("de", "del") and self.near(k + 1).isdigit():
             k += 1
         if self.is_year(k):
@@ -87,9 +88,9 @@ class DateReader(Reader):
             return self._ordinal(text, start, k)
         k += self.near(k) in ("of", "de")
         month = self.near(k)
-        if month not in words.MONTHS or self.raw[k].lastgroup not in WORDS:
+        if month not in calendar.MONTHS or self.raw[k].lastgroup not in WORDS:
             return 0
-        is_month = self.raw[k][0][0].isupper() or (len(month) > 3 and month not in words.NOT_BEFORE_A_YEAR)
+        is_month = self.raw[k][0][0].isupper() or (len(month) > 3 and month not in calendar.NOT_BEFORE_A_YEAR)
         end = self.raw[k].end() + 1
         if is_month or re.match(r"(?:del?\s)?(?:19|20)\d\d\b", self.text[end : end + 8]):
             return self._day_first(k, text, start)
@@ -121,7 +122,7 @@ class DateReader(Reader):
         """``12-MAR-26``."""
         text, start, end = self.part(i)
         day, month, year = text.split("-")
-        if number := words.MONTHS.get(month.lower()):
+        if number := calendar.MONTHS.get(month.lower()):
             self._add(FactKind.DATE, date_key(whole_year(year), number, int(day)), start, end)
         else:
             self._add(FactKind.CODE, f"c:{text.lower().replace('-', '')}", start, end)
@@ -166,10 +167,10 @@ class DateReader(Reader):
         if letters and (
             len(text) == 4
             or letters["years"]
-            or (letters["s"] and (before in words.BEFORE_DECADES or self.text[start - 1 : start] in ("'", "’")))
+            or (letters["s"] and (before in calendar.BEFORE_DECADES or self.text[start - 1 : start] in ("'", "’")))
         ):
             end += 2 if not letters["s"] else len(letters[0])
-        elif before not in words.YEARS_OF_DECADES:
+        elif before not in calendar.YEARS_OF_DECADES:
             return 0
         k = i + 1
         while self.has(k) and self.raw[k].start() < end:
@@ -196,10 +197,10 @@ class DateReader(Reader):
 
     def _is_weekday(self, i: int) -> bool:
         """Whether the name of a weekday is one: ``Sat`` only next to another one."""
-        if self.raw[i][0].lower() not in words.NOT_A_WEEKDAY_ALONE:
+        if self.raw[i][0].lower() not in calendar.NOT_A_WEEKDAY_ALONE:
             return True
         keys = self.tokens.keys
-        return bool(keys and keys[-1][:3] == "d:w" and self.near(i)) or self.near(i + 1) in words.WEEKDAYS
+        return bool(keys and keys[-1][:3] == "d:w" and self.near(i)) or self.near(i + 1) in calendar.WEEKDAYS
 
     def _ordinal(self, value: str, start: int, k: int) -> int:
         """An ordinal, or the quarter of a year if that is at ``k``."""

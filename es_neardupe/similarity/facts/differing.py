@@ -15,6 +15,7 @@ import numpy as np
 
 from es_neardupe.keys.text import Range
 from es_neardupe.options import FactKind
+from es_neardupe.similarity.facts import product_words as products
 from es_neardupe.similarity.facts import vocabulary as words
 from es_neardupe.similarity.facts.dates import may_be_hour
 from es_neardupe.similarity.facts.names import has, is_name, replaced_words
@@ -265,7 +266,7 @@ def _size(part: Part) -> str:
 
 def _is_size(part: Part, token: SlotToken) -> bool:
     end = token.start + len(token.written)
-    return token.written in words.SIZES and not _NOT_IN_A_SIZE.match(part.text.text, end)
+    return token.written in products.SIZES and not _NOT_IN_A_SIZE.match(part.text.text, end)
 
 
 def _differing_title(a: FactTokens, b: FactTokens) -> DifferingPlace | None:
@@ -336,7 +337,7 @@ def _left_over(
     if x or y:
         yield FactKind.NAME, x, y
     titles = [[one for one in text.part(0, len(text)).tokens if one.kind or one.flags & _CONTENT] for text in texts]
-    x, y = (next((one for one in title if one.key in words.CONDITIONS), None) for title in titles)
+    x, y = (next((one for one in title if one.key in products.CONDITIONS), None) for title in titles)
     if bool(x) != bool(y):
         yield FactKind.WORD, x, y
     yield from _other_qualities(*titles)
@@ -363,7 +364,7 @@ def _other_qualities(a: Sequence[SlotToken], b: Sequence[SlotToken]) -> Iterator
     both: list[dict[str, dict[str, SlotToken]]] = [{}, {}]
     for found, side in zip(both, (a, b), strict=True):
         for one in side:
-            if known := words.QUALITIES.get(one.key):
+            if known := products.QUALITIES.get(one.key):
                 found.setdefault(known[0], {}).update(dict.fromkeys(known[1], one))
     for quality, x in both[0].items():
         y = both[1].get(quality, x)
@@ -372,13 +373,13 @@ def _other_qualities(a: Sequence[SlotToken], b: Sequence[SlotToken]) -> Iterator
 
 
 def _is_edition(token: SlotToken) -> bool:
-    return token.key in words.EDITIONS and token.written[0].isupper()
+    return token.key in products.EDITIONS and token.written[0].isupper()
 
 
 def _may_be_same(one: str, other: str) -> bool:
     """Whether two words of titles are variants, contain each other (Holz and Holztisch), or may be one colour or the
     like."""
-    qualities = [words.QUALITIES.get(word, ("", frozenset()))[1] for word in (one, other)]
+    qualities = [products.QUALITIES.get(word, ("", frozenset()))[1] for word in (one, other)]
     is_part = (one in other or other in one) and not are_opposites(one, other)
     return is_part or is_variant(one, other) or not qualities[0].isdisjoint(qualities[1])
 

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from decimal import Decimal
 
-from es_neardupe.similarity.facts.vocabulary import CURRENCY_SIGNS
+from es_neardupe.similarity.facts.currencies import CURRENCY_SIGNS
 
 LOSS = r"(?:\d{1,3}(?:[.,]\d+)+|\d{5,})"
 """A number that in brackets, in a cell of a table, is a negative one, and rather no note, year or count."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from es_neardupe.similarity.facts.currencies import CURRENCY_SIGNS
 from es_neardupe.similarity.facts.numerals import CHINESE
 from es_neardupe.similarity.facts.symbols import SYMBOL
-from es_neardupe.similarity.facts.vocabulary import CURRENCY_SIGNS
 
 _HAN = r"\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _UNCASED = (

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 
 from es_neardupe.options import FactKind
 from es_neardupe.similarity import batch
+from es_neardupe.similarity.facts import calendar_words as calendar
+from es_neardupe.similarity.facts import currencies
 from es_neardupe.similarity.facts import vocabulary as words
 from es_neardupe.similarity.facts.dates import PERIOD, PERIOD_OF_YEAR, DateReader, date_key, decade_key
 from es_neardupe.similarity.facts.numerals import LOSS, chinese, decimal, fraction, myriads, scaled, with_plain_digits
@@ -23,20 +25,20 @@ from es_neardupe.similarity.facts.symbols import read_symbol
 
 _NUMBERS_BY_PLACE = frozenset().union(words.ROMAN_NUMBERS, words.PARTS_OF_ONE, ("minus", "once"))
 _IN_ANY_CASE = frozenset().union(
-    words.MONTHS.keys() - words.OFTEN_OTHER_WORDS,
+    calendar.MONTHS.keys() - calendar.OFTEN_OTHER_WORDS,
     words.SPELLED_NUMBERS,
     words.ORDINALS,
-    words.CODES_BEFORE_AMOUNTS,
+    currencies.CODES_BEFORE_AMOUNTS,
     words.HALVES,
     words.SPOKEN_MAGNITUDES,
     words.UNITS_AFTER_A,
     words.NUMBER_SIGNS,
-    words.HOURS,
-    words.DECADES,
-    words.WEEKDAYS_IN_LOWER_CASE,
+    calendar.HOURS,
+    calendar.DECADES,
+    calendar.WEEKDAYS_IN_LOWER_CASE,
     _NUMBERS_BY_PLACE,
 )
-_IF_CAPITALISED = frozenset().union(words.WEEKDAYS, words.OFTEN_OTHER_WORDS) - _IN_ANY_CASE
+_IF_CAPITALISED = frozenset().union(calendar.WEEKDAYS, calendar.OFTEN_OTHER_WORDS) - _IN_ANY_CASE
 _SPECIAL = _IN_ANY_CASE | _IF_CAPITALISED
 """Words that may be, or begin, a fact."""
 _CONTRACTED = frozenset(["cannot", *(f"{verb}n" for verb in words.AUXILIARIES)])
@@ -44,11 +46,11 @@ _CONTRACTED = frozenset(["cannot", *(f"{verb}n" for verb in words.AUXILIARIES)])
 _READ_IN_ANY_CASE = _IN_ANY_CASE | _CONTRACTED
 _READ = _SPECIAL | _CONTRACTED
 AFTER_NUMBERS = frozenset().union(
-    words.MONTHS,
+    calendar.MONTHS,
     words.MAGNITUDES,
     words.DOZENS,
-    words.CURRENCIES,
-    words.CENTS,
+    currencies.CURRENCIES,
+    currencies.CENTS,
     words.UNITS,
     map(str.lower, words.UNITS_AS_WRITTEN),
     words.BITS_PER_SECOND,
@@ -158,24 +160,28 @@ class _Scanner(DateReader):
             self._add(None, low, start, end)
             return i + 1
         is_capitalised = text[0].isupper()
-        if low in words.MONTHS and (is_capitalised or low not in words.OFTEN_OTHER_WORDS):
+        if low in calendar.MONTHS and (is_capitalised or low not in calendar.OFTEN_OTHER_WORDS):
             after = self._month_first(i)
             if after:
                 return after
-        if low in words.MONTHS and is_capitalised and low not in words.NOT_A_MONTH_ALONE:
-            self._add(FactKind.DATE, date_key("", words.MONTHS[low]), start, end)
-        elif low in words.WEEKDAYS and (is_capitalised or low in words.WEEKDAYS_IN_LOWER_CASE) and self._is_weekday(i):
-            self._add(FactKind.DATE, f"d:w{words.WEEKDAYS[low]}", start, end)
+        if low in calendar.MONTHS and is_capitalised and low not in calendar.NOT_A_MONTH_ALONE:
+            self._add(FactKind.DATE, date_key("", calendar.MONTHS[low]), start, end)
+        elif (
+            low in calendar.WEEKDAYS
+            and (is_capitalised or low in calendar.WEEKDAYS_IN_LOWER_CASE)
+            and self._is_weekday(i)
+        ):
+            self._add(FactKind.DATE, f"d:w{calendar.WEEKDAYS[low]}", start, end)
         elif after := self._number_of_a_word(i):
             return self._per(after)
         elif low in words.ORDINALS:
             return self._ordinal(str(words.ORDINALS[low]), start, i + 1)
         elif low in words.NUMBER_SIGNS and self._is_number_sign(i):
             self._add(None, "№", start, end)
-        elif low in words.DECADES:
-            self._add(FactKind.DATE, decade_key(f"{words.DECADES[low]}0"), start, end)
-        elif low in words.HOURS and not is_capitalised:  # Midnight is a colour, too
-            self._add(FactKind.DATE, f"d:t{words.HOURS[low]}", start, end)
+        elif low in calendar.DECADES:
+            self._add(FactKind.DATE, decade_key(f"{calendar.DECADES[low]}0"), start, end)
+        elif low in calendar.HOURS and not is_capitalised:  # Midnight is a colour, too
+            self._add(FactKind.DATE, f"d:t{calendar.HOURS[low]}", start, end)
         else:
             self._add(None, low, start, end)
         return i + 1
@@ -193,8 +199,8 @@ class _Scanner(DateReader):
         low, start = self.raw[i][0].lower(), self.raw[i].start()
         if low in _NUMBERS_BY_PLACE:
             return self._number_by_place(i)
-        if low in words.CODES_BEFORE_AMOUNTS and self.near(i + 1) and self.raw[i + 1].lastgroup in NUMBERS:
-            return self._value(i + 1, currency=words.CURRENCIES[low], start=start)
+        if low in currencies.CODES_BEFORE_AMOUNTS and self.near(i + 1) and self.raw[i + 1].lastgroup in NUMBERS:
+            return self._value(i + 1, currency=currencies.CURRENCIES[low], start=start)
         if low in words.SPELLED_NUMBERS:
             return self._value(i)
         if low in words.HALVES and (of := self._halved(i)):
@@ -304,9 +310,9 @@ class _Scanner(DateReader):
 
     def _sign(self, i: int) -> int:
         sign, start, end = self.part(i)
-        if sign not in words.CURRENCIES or not self.has(i + 1) or self.raw[i + 1].lastgroup not in NUMBERS:
+        if sign not in currencies.CURRENCIES or not self.has(i + 1) or self.raw[i + 1].lastgroup not in NUMBERS:
             return i + 1
-        currency, tokens = words.CURRENCIES[sign], self.tokens
+        currency, tokens = currencies.CURRENCIES[sign], self.tokens
         between = self.text[end : self.raw[i + 1].start()].strip()
         if between == "(" and self.text.startswith(")", self.raw[i + 1].end()):
             return self._loss(i + 1, currency, start)
@@ -314,8 +320,13 @@ class _Scanner(DateReader):
             return i + 1
         if _MINUS_BEFORE.fullmatch(self.text, max(start - 2, 0), start) and not self._follows_a_fact(FactKind.AMOUNT):
             return self._per(self._negative(i + 1, currency=currency, start=start - 1))
-        if sign == "$" and tokens.keys and tokens.ends[-1] == start and tokens.keys[-1] in words.LETTERS_BEFORE_DOLLARS:
-            currency, start = words.LETTERS_BEFORE_DOLLARS[tokens.keys[-1]], tokens.starts[-1]
+        if (
+            sign == "$"
+            and tokens.keys
+            and tokens.ends[-1] == start
+            and tokens.keys[-1] in currencies.LETTERS_BEFORE_DOLLARS
+        ):
+            currency, start = currencies.LETTERS_BEFORE_DOLLARS[tokens.keys[-1]], tokens.starts[-1]
             tokens.remove_last()
         after = self._value(i + 1, currency=currency, start=start)
         self._bracketed()
@@ -421,7 +432,7 @@ class _Scanner(DateReader):
         if ordinal := ordinal_after(self, value, k):
             self._add(FactKind.NUMBER, f"o:{value + ordinal}", start, self.raw[k].end())
             return k + 1
-        if not value % 10 and value < 100 and self.tokens.keys and self.tokens.keys[-1] in words.YEARS_OF_DECADES:
+        if not value % 10 and value < 100 and self.tokens.keys and self.tokens.keys[-1] in calendar.YEARS_OF_DECADES:
             self._add(FactKind.DATE, decade_key(str(value)), start, self.raw[k - 1].end())
             return k
         if value <= 24 and self._is_clock(k):
@@ -435,7 +446,7 @@ class _Scanner(DateReader):
             currency, k = self._currency(k)
             if currency:
                 value, k = self._with_cents(value, k)
-            elif (currency := words.CENTS.get(self.near(k), "")) and self._is_cent(k):
+            elif (currency := currencies.CENTS.get(self.near(k), "")) and self._is_cent(k):
                 value, k = f"{float(value) / 100:.12g}", k + 1
             else:
                 return 0
@@ -462,7 +473,7 @@ class _Scanner(DateReader):
         if magnitude in words.MAGNITUDES and (
             magnitude not in words.ONLY_OF_AMOUNTS
             or currency
-            or self.near(k + 1) in words.CURRENCIES
+            or self.near(k + 1) in currencies.CURRENCIES
             or (magnitude == "k" and self.is_adjacent(k))
         ):
             return scaled(value, words.MAGNITUDES[magnitude]), k + 1
@@ -497,10 +508,12 @@ class _Scanner(DateReader):
         is_generation = value in ("2", "3", "4", "5", "6") and self.raw[k][0] == "G"  # 5G is no mass
         if letters in words.ORDINAL_ENDINGS:
             month = k + 2 if self.near(k + 1) == "of" else k + 1
-            if self.near(month) in words.MONTHS and self.raw[month][0][0].isupper() and float(value) <= 31:
+            if self.near(month) in calendar.MONTHS and self.raw[month][0][0].isupper() and float(value) <= 31:
                 return self._day_first(month, str(int(float(value))), start)
             return self._ordinal(value, start, k + 1)
-        is_unit = _unit_named(self.raw[k][0]) is not None or letters in words.PERCENT or letters in words.CURRENCIES
+        is_unit = (
+            _unit_named(self.raw[k][0]) is not None or letters in words.PERCENT or letters in currencies.CURRENCIES
+        )
         is_unit = is_unit or self._is_penny(k)
         is_magnitude = letters in words.MAGNITUDES and letters != "b"
         if (is_unit and not is_generation and not is_dimension) or is_magnitude or is_hour:
@@ -517,12 +530,12 @@ class _Scanner(DateReader):
         if self.near(k) in ("de", "of", "d") and self.has(k + 1):  # 5 millions d'euros
             at += self.text[self.raw[k].end() : self.raw[k + 1].start()] in (*BLANKS, "'", "’")
         currency = self.raw[at][0].lower() if self.near(k) else ""
-        if currency not in words.CURRENCIES or not self.only_blanks_before(at, "'’"):
+        if currency not in currencies.CURRENCIES or not self.only_blanks_before(at, "'’"):
             return "", k
         belongs_to_the_next = (
             self.raw[at].lastgroup == "sign" and self.is_adjacent(at + 1) and self.raw[at + 1].lastgroup == "number"
         )
-        return ("", k) if belongs_to_the_next else (words.CURRENCIES[currency], at + 1)
+        return ("", k) if belongs_to_the_next else (currencies.CURRENCIES[currency], at + 1)
 
     def _with_cents(self, value: str, k: int) -> tuple[str, int]:
         """An amount and what follows it, with ``and fifty cents`` at ``k``."""
@@ -531,7 +544,11 @@ class _Scanner(DateReader):
         if not (value.isdigit() and (written in words.SPELLED_NUMBERS or (written.isdigit() and len(written) <= 2))):
             return value, k
         cents, end = (int(written), at + 1) if written.isdigit() else spelled(self, at)
-        return (f"{value}.{cents:02}".rstrip("0").rstrip("."), end + 1) if self.near(end) in words.CENTS else (value, k)
+        return (
+            (f"{value}.{cents:02}".rstrip("0").rstrip("."), end + 1)
+            if self.near(end) in currencies.CENTS
+            else (value, k)
+        )
 
     def _measured(self, k: int, value: str, start: int) -> int:
         """A number whose unit, or sign of percent, is at ``k``; 0 if there is none."""

@@ -8,10 +8,11 @@ from functools import lru_cache
 
 from rapidfuzz.distance import DamerauLevenshtein
 
+from es_neardupe.similarity.facts.currencies import CURRENCY_SIGNS
 from es_neardupe.similarity.facts.numerals import IN_BRACKETS
 from es_neardupe.similarity.facts.opposites import are_opposites
 from es_neardupe.similarity.facts.symbols import prefixes_differ, symbols_of
-from es_neardupe.similarity.facts.vocabulary import ABBREVIATED, CURRENCY_SIGNS, SPELLINGS
+from es_neardupe.similarity.facts.vocabulary import ABBREVIATED, SPELLINGS
 
 MIN_SIMILARITY = 0.8
 """Minimum similarity (Damerau 1964) of two spellings of a word of `_MIN_LETTERS` or more. Iran and Iraq have 0.75."""

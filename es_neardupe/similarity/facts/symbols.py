@@ -7,8 +7,8 @@ import re
 import unicodedata
 
 from es_neardupe.options import FactKind
+from es_neardupe.similarity.facts.currencies import CURRENCY_SIGNS
 from es_neardupe.similarity.facts.numerals import IN_BRACKETS
-from es_neardupe.similarity.facts.vocabulary import CURRENCY_SIGNS
 
 _YES, _NO = "✓✔☑✅", "✗✘✕✖☒❌❎☐"
 _UP, _DOWN = "▲△↑", "▼▽↓"

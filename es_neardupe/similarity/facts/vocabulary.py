@@ -6,117 +6,9 @@ spelled-out numbers and negations are not.
 
 from __future__ import annotations
 
+from es_neardupe.similarity.facts.word_lists import numbered, valued, words_of
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-def _numbered(first: int, lines: str) -> dict[str, int]:
-    """Each word of a line, with the number of the line."""
-    return {word: number for number, line in enumerate(lines.strip().splitlines(), first) for word in line.split()}
-
-
-def _valued(lines: str) -> dict[str, int]:
-    """The words of each line, with the number that the line begins with."""
-    rows = (line.split() for line in lines.strip().splitlines())
-    return {word: int(value) for value, *words in rows for word in words}
-
-
-MONTHS = _numbered(
-    1,
-    """
-    january jan janvier janv enero ene januar jänner gennaio janeiro januari stycznia января
-    february feb februari février févr febrero febr februar febbraio fevereiro lutego февраля
-    march mar mars marzo märz mrz março maart marca marts марта
-    april apr avril avr abril abr aprile kwietnia апреля
-    may mai mayo maggio maio mei maj maja мая
-    june jun juin junio juni giugno junho czerwca июня
-    july jul juillet juil julio juli luglio julho lipca июля
-    august aug août agosto ago augustus augusti sierpnia августа
-    september sep sept septembre septiembre settembre setembro września сентября
-    october oct octobre octubre oktober okt ottobre outubro października октября
-    november nov novembre noviembre novembro listopada ноября
-    december dec décembre déc diciembre dic dezember dez dicembre dezembro desember grudnia декабря
-    """,
-)
-MONTHS |= _numbered(
-    1,
-    """
-    ledna ocak ιανουαρίου
-    února şubat φεβρουαρίου
-    března mart μαρτίου
-    dubna nisan απριλίου
-    května mayıs μαΐου μαίου
-    června haziran ιουνίου
-    července temmuz ιουλίου
-    srpna ağustos αυγούστου
-    září eylül σεπτεμβρίου
-    října ekim οκτωβρίου
-    listopadu kasım νοεμβρίου
-    prosince aralık δεκεμβρίου
-    """,
-)
-MONTHS |= _numbered(
-    1,
-    """
-    січня يناير जनवरी ינואר בינואר
-    лютого فبراير फरवरी פברואר בפברואר
-    березня مارس मार्च מרץ במרץ
-    квітня أبريل ابريل अप्रैल אפריל באפריל
-    травня مايو मई מאי במאי
-    червня يونيو जून יוני ביוני
-    липня يوليو जुलाई יולי ביולי
-    серпня أغسطس अगस्त אוגוסט באוגוסט
-    вересня سبتمبر सितंबर सितम्बर ספטמבר בספטמבר
-    жовтня أكتوبر अक्टूबर אוקטובר באוקטובר
-    листопада نوفمبر नवंबर नवम्बर נובמבר בנובמבר
-    грудня ديسمبر दिसंबर दिसम्बर דצמבר בדצמבר
-    """,
-)
-OFTEN_OTHER_WORDS = _words("mar may dec mai")
-"""Months that are other words too, if they are written in lower case: no date in ``it may 3``."""
-NOT_A_MONTH_ALONE = _words("may mar jan dec march maja mei maj marca mart nisan ekim ocak")
-NOT_BEFORE_A_YEAR = frozenset(("march", "mars"))
-"""Months that are other words too: in lower case after a day, only with a year."""
-
-WEEKDAYS = _numbered(
-    1,
-    """
-    monday mon montag lundi lunes
-    tuesday tue tues dienstag mardi martes
-    wednesday wed mittwoch mercredi miércoles
-    thursday thu thurs donnerstag jeudi jueves
-    friday fri freitag vendredi viernes
-    saturday sat samstag sonnabend samedi sábado
-    sunday sun sonntag dimanche domingo
-    """,
-)
-WEEKDAYS_IN_LOWER_CASE = _numbered(
-    1,
-    """
-    lundi lunes понедельник понедельника الاثنين सोमवार
-    mardi martes вторник вторника الثلاثاء मंगलवार
-    mercredi miércoles среду الأربعاء बुधवार
-    jeudi jueves четверг четверга الخميس गुरुवार
-    vendredi viernes пятницу пятницы الجمعة शुक्रवार
-    samedi sábado субботу субботы السبت शनिवार
-    dimanche domingo воскресенье воскресенья रविवार
-    """,
-)
-"""Those of languages that write them without capitals, or have none."""
-WEEKDAYS |= WEEKDAYS_IN_LOWER_CASE
-NOT_A_WEEKDAY_ALONE = _words("mon wed sat sun")
-"""Weekdays that are other words too: only next to another weekday, as in ``Mon-Fri``."""
-
-DECADES = _numbered(2, "twenties\nthirties\nforties\nfifties\nsixties\nseventies\neighties\nnineties")
-BEFORE_DECADES = _words("the early late mid his her their")
-"""Before ``90s``, which are seconds elsewhere."""
-YEARS_OF_DECADES = _words("années años anni anos")
-"""Before ``90``: a decade."""
-
-HOURS = {"noon": "12:00", "midday": "12:00", "midnight": "0:00"}
-
-SPELLED_NUMBERS = _valued(
+SPELLED_NUMBERS = valued(
     """
     1 one
     2 two zwei deux dos twice
@@ -186,21 +78,21 @@ SPELLED_NUMBERS |= {
 } | {f"veinti{ones}": 20 + unit for unit, ones in enumerate(_AFTER_VEINTI.split(), 1)}
 """With those of German and Spanish that are one word: ``fünfundzwanzig``, ``veinticinco``."""
 HUNDREDS = frozenset(("hundred", "hundert"))
-BEFORE_CENT = _words("deux trois quatre cinq sept huit neuf")
+BEFORE_CENT = words_of("deux trois quatre cinq sept huit neuf")
 """French numbers that multiply ``cent``; ``six cents`` may be English."""
-DOZENS = _words("dozen dutzend douzaine douzaines docena docenas")
-HALVES = _words("half halbe halbes halben demi")
+DOZENS = words_of("dozen dutzend douzaine douzaines docena docenas")
+HALVES = words_of("half halbe halbes halben demi")
 """Before a unit or a magnitude: half an hour, half a million."""
-POINTS = _words("point komma virgule")
+POINTS = words_of("point komma virgule")
 """Between the digits of a spelled-out number: three point five."""
 
-ROMAN_NUMBERS = _numbered(2, "ii\niii\niv\n\nvi\nvii\nviii\nix")
-ROMAN_NUMBERS |= _numbered(11, "xi\nxii\nxiii\nxiv\nxv\nxvi\nxvii\nxviii\nxix\nxx\nxxi\nxxii\nxxiii\nxxiv\nxxv")
+ROMAN_NUMBERS = numbered(2, "ii\niii\niv\n\nvi\nvii\nviii\nix")
+ROMAN_NUMBERS |= numbered(11, "xi\nxii\nxiii\nxiv\nxv\nxvi\nxvii\nxviii\nxix\nxx\nxxi\nxxii\nxxiii\nxxiv\nxxv")
 """Those of several letters, in capitals."""
-AFTER_ONCE = _words("a an per every each daily weekly monthly yearly annually")
+AFTER_ONCE = words_of("a an per every each daily weekly monthly yearly annually")
 """``once`` before these is a number."""
 
-ORDINALS = _numbered(
+ORDINALS = numbered(
     1,
     """
     first erste ersten erster erstes premier première primero primera primer
@@ -226,9 +118,9 @@ ORDINALS = _numbered(
     """,
 )
 ORDINALS |= {word: 10 * tens for tens, word in enumerate(["thirtieth", "fortieth", "fiftieth", "sixtieth"], 3)}
-ORDINAL_ENDINGS = _words("st nd rd th er ère e ème º ª")
+ORDINAL_ENDINGS = words_of("st nd rd th er ère e ème º ª")
 
-MAGNITUDES = _valued(
+MAGNITUDES = valued(
     """
     3 k thousand tausend tsd mille mil
     5 lakh lakhs
@@ -244,60 +136,10 @@ MAGNITUDES = _valued(
     """
 )
 """Word -> power of ten."""
-SPOKEN_MAGNITUDES = _words("thousand million billion trillion tausend millionen")
+SPOKEN_MAGNITUDES = words_of("thousand million billion trillion tausend millionen")
 """Those after which a spelled-out number continues: twelve thousand five hundred."""
-ONLY_OF_AMOUNTS = _words("k m b mm mil mille")
+ONLY_OF_AMOUNTS = words_of("k m b mm mil mille")
 """Magnitudes that need a currency, or to be written as ``10k``: ``5 m`` may be metres."""
-
-CURRENCIES = {
-    word: currency
-    for currency, words in {
-        "USD": "$ usd dollar dollars dólares доллар доллара долларов دولار डॉलर",
-        "EUR": "€ eur euro euros евро євро ευρώ يورو یورو यूरो אירו",
-        "GBP": "£ gbp pound pounds",
-        "CHF": "chf francs franken",
-        "JPY": "¥ jpy yen 円",
-        "INR": "₹ inr rs rupee rupees रुपये रुपए रुपया रु",
-        "MXN": "pesos",
-        "PLN": "pln zł złotych",
-        "CZK": "czk kč",
-        "KR": "kr sek nok dkk kronor kroner",  # which of them ``kr`` is cannot be known
-        "RUB": "₽ rub руб рубль рубля рублей",
-        "UAH": "₴ uah грн гривня гривні гривень",
-        "TRY": "₺",
-        "KRW": "₩ krw won 원",
-        "ILS": "₪ ils שקל שקלים",
-        "CNY": "cny rmb yuan 元",
-        "SAR": "sar riyal riyals ريال",
-        "AED": "aed dirham dirhams درهم",
-        "EGP": "egp جنيه",
-        "IRR": "irr ریال",
-        "IRT": "تومان",
-        "THB": "฿ thb baht บาท",
-        "BDT": "৳ bdt taka টাকা",
-        "VND": "₫ vnd đồng",
-        "NGN": "₦ ngn naira",
-        "PHP": "₱",
-        "KZT": "₸ kzt тенге",
-        "GEL": "₾ gel",
-        "AUD": "aud",
-        "CAD": "cad",
-        "BRL": "brl reais",
-    }.items()
-    for word in words.split()
-}
-CURRENCY_SIGNS = "$€£¥₹₽₴₺₩₪฿৳₫₦₱₸₾"
-CODES_BEFORE_AMOUNTS = _words("usd eur gbp chf jpy inr rs pln czk kr sek nok dkk rub uah krw ils cny rmb aud cad brl")
-CENTS = {
-    **dict.fromkeys(_words("¢ cent cents ct cts centime centimes centavos céntimos"), "¢"),
-    **dict.fromkeys(_words("pence penny p"), "GBP"),
-}
-"""Hundredths of a currency; ``¢`` is that of several ones."""
-LETTERS_BEFORE_DOLLARS = {
-    **{"us": "USD", "a": "AUD", "au": "AUD", "c": "CAD", "ca": "CAD", "hk": "HKD", "nz": "NZD", "s": "SGD", "r": "BRL"},
-    **{"mx": "MXN", "nt": "TWD"},
-}
-"""What stands directly before the sign: ``A$``."""
 
 UNITS = {
     word: (dimension, float(factor))
@@ -419,19 +261,19 @@ UNITS = {
     for word in words
 }
 """Word -> dimension, and how many of its basic unit."""
-UNITS_AFTER_A = _words(
+UNITS_AFTER_A = words_of(
     """
     minute hour day week month year mile kilo kilogram litre liter stunde tag woche monat jahr
     heure jour semaine mois hora día semana mes año
     """
 )
 """Those that are one of it after ``a``; a second may be another one."""
-BEFORE_ONE = _words("a an per ein eine einem einen einer un une una")
+BEFORE_ONE = words_of("a an per ein eine einem einen einer un une una")
 """Words after which something is one, or of one."""
 AFTER_A = UNITS_AFTER_A | SPOKEN_MAGNITUDES
 UNITS_OF_ONE_LETTER = frozenset("lgmvwhлгмч")
 """Others of one letter are rather something else."""
-YEARS_AFTER_NUMBERS = _words("г год года")
+YEARS_AFTER_NUMBERS = words_of("г год года")
 """Units that are the word year after a number that may be one: ``2026 г.``"""
 UNITS_AS_WRITTEN = {
     "mW": ("power", 0.001),
@@ -446,95 +288,20 @@ UNITS_AS_WRITTEN = {
 """Those that are others, or none, in other capitals."""
 BITS_PER_SECOND = {"kb": "kbit", "mb": "mbit", "gb": "gbit"}
 """Units of data before ``ps`` or ``/s``, unless the last letter is a capital, and those of bits."""
-PER = _words("per pro par por")
+PER = words_of("per pro par por")
 NOT_AFTER_PER = frozenset("cfvw")
 """Units that ``per``, or a stroke, does not precede."""
 
-DEGREES = _words("° degree degrees deg grad degré degrés grado grados")
+DEGREES = words_of("° degree degrees deg grad degré degrés grado grados")
 SCALES = {"c": "C", "celsius": "C", "f": "F", "fahrenheit": "F"}
-SQUARES = _words("square sq")
+SQUARES = words_of("square sq")
 """Before a unit of length: that of an area."""
 PER_MILLE = frozenset(("‰", "permille", "promille"))
-PERCENT = frozenset(("%", "percent", "pct", "prozent", "porciento", *PER_MILLE)) | _words(
+PERCENT = frozenset(("%", "percent", "pct", "prozent", "porciento", *PER_MILLE)) | words_of(
     "процент процента процентов प्रतिशत بالمئة بالمائة درصد"
 )
 PER_CENT = {"per": "cent", "pour": "cent", "por": "ciento"}
-EDITIONS = _words("pro max plus ultra mini lite fe se air")
-"""Words by which products of one name are others: a title has one, or not."""
-CONDITIONS = _words(
-    """
-    refurbished renewed reconditioned faux imitation artificial replica plated
-    generalüberholt generalüberholte generalüberholter generalüberholtes gebraucht gebrauchte gebrauchter gebrauchtes
-    reconditionné reconditionnée reconditionnés reconditionnées simili plaqué plaquée
-    decaf decaffeinated entkoffeiniert entkoffeinierter décaféiné descafeinado decaffeinato
-    reacondicionado reacondicionada reacondicionados reacondicionadas imitación chapado chapada
-    ricondizionato ricondizionata ricondizionati ricondizionate usato usata finta finto placcato placcata
-    """
-)
-"""The same of products that are not new, or not of what they seem to be."""
-SIZES = _words("XS S M L XL XXL XXXL")
-
-QUALITIES = {
-    word: (quality, frozenset(values.split(",")))
-    for quality, values, *words in map(
-        str.split,
-        """
-        colour black black schwarz schwarze schwarzer schwarzes noir noire
-        colour black noirs noires negro negra negros negras nero nera
-        colour white white weiß weiss weiße weißer weißes blanc blanche
-        colour white blancs blanches blanco blanca blancos blancas bianco bianca
-        colour red red rot rote roter rotes rouge rouges rojo roja rojos rojas rosso rossa
-        colour blue blue navy blau blaue blauer blaues bleu bleue bleus bleues azul azules blu
-        colour green green grün grüne grüner grünes vert verte verts vertes verde verdes
-        colour yellow yellow gelb gelbe gelber gelbes jaune jaunes amarillo amarilla giallo gialla
-        colour grey grey gray grau graue grauer graues gris grise grises grigio grigia
-        colour brown brown braun braune brauner braunes marron brun brune marrón marrone
-        colour pink pink rosa
-        colour purple purple violet lila violett violette morado morada viola
-        colour orange orange naranja arancione
-        colour beige beige
-        colour turquoise turquoise türkis turquesa turchese
-        colour gold gold golden dorado dorada doré dorée
-        colour silver silver silber silbern plateado plateada argenté argentée
-        person man men mens man herren männer homme hommes hombre hombres caballero uomo
-        person woman women womens woman ladies lady damen frauen femme femmes mujer mujeres donna
-        person boy,child boys boy jungen garçon garçons niño niños bambino
-        person girl,child girls girl mädchen fille filles niña niñas bambina
-        person child kids kid children child kinder enfant enfants infantil bambini
-        side left left links linke linker gauche izquierda izquierdo sinistra sinistro
-        side right right rechts rechte rechter droite droit derecha derecho destra destro
-        material steel,metal,stainless stainless inox edelstahl inoxydable inoxidable
-        material steel,metal steel stahl acier acero acciaio
-        material steel,metal,stainless,aluminium,iron,brass,copper metal metall métal
-        material aluminium,metal aluminium aluminum alu aluminio alluminio
-        material iron,metal iron gusseisen fonte hierro ghisa
-        material brass,metal brass messing laiton latón ottone
-        material copper,metal copper kupfer cuivre cobre rame
-        material plastic plastic kunststoff plastik plastique plástico plastica
-        material glass glass glas verre vidrio vetro
-        material ceramic ceramic keramik céramique cerámica ceramica porcelain porzellan porcelaine porcelana
-        material wood,oak,pine,beech,bamboo wood wooden holz bois madera legno
-        material oak,wood oak eiche chêne roble rovere
-        material pine,wood pine kiefer pino
-        material bamboo,wood bamboo bambus bambou bambú
-        material cotton cotton baumwolle coton algodón cotone
-        material linen linen leinen lino
-        material wool wool wolle laine lana
-        material silk silk seide soie seda seta
-        material polyester polyester
-        material leather leather leder cuir cuero pelle
-        material rubber,silicone rubber gummi caoutchouc goma gomma
-        material silicone,rubber silicone silikon silicona
-        size small small klein kleine kleiner petit petite pequeño pequeña piccolo piccola
-        size medium medium mittel
-        size large large groß große großer grand grande
-        """.strip().splitlines(),
-    )
-    for word in words
-}
-"""Word -> what it says of a product, and the values that it may have: a boy is a child."""
-
-NEGATIONS = _words(
+NEGATIONS = words_of(
     """
     no not never none nor neither nobody nothing nowhere without cannot unable unless except excluding nicht
     kein keine keinen keinem keiner keines nie niemals ohne weder außer ne pas jamais sans aucun aucune ni
@@ -546,15 +313,15 @@ NEGATIONS = _words(
     """
 )
 
-AUXILIARIES = _words("ai are ca could did do does had has have is might must need sha should was were wo would")
+AUXILIARIES = words_of("ai are ca could did do does had has have is might must need sha should was were wo would")
 """The words before ``n't``."""
 CONTRACTED = {"wo": "will", "ca": "can", "sha": "shall"}
 """Those that have another form there."""
 
-NOT_NEGATED = _words("with can ever either able ein eine einen einem einer eines")
+NOT_NEGATED = words_of("with can ever either able ein eine einen einem einer eines")
 """Words that are spelled like their negation: with and without, can and cannot, eine and keine."""
 
-BEFORE_CODES = _words(
+BEFORE_CODES = words_of(
     """
     № order invoice ref reference part item case ticket id account po bestellung rechnung auftrag konto kundennummer
     commande facture pedido factura
@@ -562,7 +329,7 @@ BEFORE_CODES = _words(
 )
 """Words before a number that is no phone number: ``order 302-1192``."""
 
-PARTS = _valued(
+PARTS = valued(
     """
     3 thirds drittel tiers tercios
     4 quarters viertel cuartos
@@ -572,16 +339,16 @@ PARTS = _valued(
     10 tenths zehntel
     """
 )
-PARTS_OF_ONE = _valued("3 third\n4 quarter\n5 fifth\n6 sixth\n8 eighth\n10 tenth")
+PARTS_OF_ONE = valued("3 third\n4 quarter\n5 fifth\n6 sixth\n8 eighth\n10 tenth")
 """After ``a`` or ``one``, and before ``of``."""
-QUARTERS_OF = _words("quarters viertel cuartos")
+QUARTERS_OF = words_of("quarters viertel cuartos")
 """Also parts of a year: they divide only before ``of``."""
-QUARTERS = _words("quarter quartal trimestre")
-HALF_YEARS = _words("halbjahr semestre semester")
+QUARTERS = words_of("quarter quartal trimestre")
+HALF_YEARS = words_of("halbjahr semestre semester")
 """After an ordinal: a part of a year."""
-NUMBER_SIGNS = _words("no nos n n° nr number numbers nº numéro número nummer")
+NUMBER_SIGNS = words_of("no nos n n° nr number numbers nº numéro número nummer")
 """Before a number: its sign, ``No. 5``."""
-NUMBERED = _words(
+NUMBERED = words_of(
     """
     № version release v section sections article chapter title part rule python clause kapitel abschnitt artikel
     absatz paragraph § sec no nr
@@ -589,7 +356,7 @@ NUMBERED = _words(
 )
 """Words before a number whose final zeros count: version 2.10 is not 2.1."""
 
-COUNTED = _words(
+COUNTED = words_of(
     """
     views view comments comment likes shares hits visits visitors replies downloads ratings reviews kommentare
     aufrufe commentaires vues comentarios visitas
@@ -597,7 +364,7 @@ COUNTED = _words(
 )
 """What websites count on every page."""
 
-FUNCTION_WORDS = _words(
+FUNCTION_WORDS = words_of(
     """
     a an the and or but of in on at to for from by with as is are was were be been being this that these those
     it its he she they his her their we our you your i my who which what when where how has have had do does
@@ -662,7 +429,7 @@ SPELLINGS = {
     "yoghourt": "yaourt",
 }
 """Beginnings of words with another spelling that is not similar enough."""
-PERSONAL_TITLES = _words(
+PERSONAL_TITLES = words_of(
     """
     senator senators sen sens representative representatives rep reps congressman congresswoman mr mrs ms dr
     president chairman secretary governor mayor u s us herr frau monsieur madame señor señora washington dc

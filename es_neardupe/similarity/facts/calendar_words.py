@@ -1,0 +1,99 @@
+"""Months, weekdays, times of day and decades in words."""
+
+from __future__ import annotations
+
+from es_neardupe.similarity.facts.word_lists import numbered, words_of
+
+MONTHS = numbered(
+    1,
+    """
+    january jan janvier janv enero ene januar jänner gennaio janeiro januari stycznia января
+    february feb februari février févr febrero febr februar febbraio fevereiro lutego февраля
+    march mar mars marzo märz mrz março maart marca marts марта
+    april apr avril avr abril abr aprile kwietnia апреля
+    may mai mayo maggio maio mei maj maja мая
+    june jun juin junio juni giugno junho czerwca июня
+    july jul juillet juil julio juli luglio julho lipca июля
+    august aug août agosto ago augustus augusti sierpnia августа
+    september sep sept septembre septiembre settembre setembro września сентября
+    october oct octobre octubre oktober okt ottobre outubro października октября
+    november nov novembre noviembre novembro listopada ноября
+    december dec décembre déc diciembre dic dezember dez dicembre dezembro desember grudnia декабря
+    """,
+)
+MONTHS |= numbered(
+    1,
+    """
+    ledna ocak ιανουαρίου
+    února şubat φεβρουαρίου
+    března mart μαρτίου
+    dubna nisan απριλίου
+    května mayıs μαΐου μαίου
+    června haziran ιουνίου
+    července temmuz ιουλίου
+    srpna ağustos αυγούστου
+    září eylül σεπτεμβρίου
+    října ekim οκτωβρίου
+    listopadu kasım νοεμβρίου
+    prosince aralık δεκεμβρίου
+    """,
+)
+MONTHS |= numbered(
+    1,
+    """
+    січня يناير जनवरी ינואר בינואר
+    лютого فبراير फरवरी פברואר בפברואר
+    березня مارس मार्च מרץ במרץ
+    квітня أبريل ابريل अप्रैल אפריל באפריל
+    травня مايو मई מאי במאי
+    червня يونيو जून יוני ביוני
+    липня يوليو जुलाई יולי ביולי
+    серпня أغسطس अगस्त אוגוסט באוגוסט
+    вересня سبتمبر सितंबर सितम्बर ספטמבר בספטמבר
+    жовтня أكتوبر अक्टूबर אוקטובר באוקטובר
+    листопада نوفمبر नवंबर नवम्बर נובמבר בנובמבר
+    грудня ديسمبر दिसंबर दिसम्बर דצמבר בדצמבר
+    """,
+)
+OFTEN_OTHER_WORDS = words_of("mar may dec mai")
+"""Months that are other words too, if they are written in lower case: no date in ``it may 3``."""
+NOT_A_MONTH_ALONE = words_of("may mar jan dec march maja mei maj marca mart nisan ekim ocak")
+NOT_BEFORE_A_YEAR = frozenset(("march", "mars"))
+"""Months that are other words too: in lower case after a day, only with a year."""
+
+WEEKDAYS = numbered(
+    1,
+    """
+    monday mon montag lundi lunes
+    tuesday tue tues dienstag mardi martes
+    wednesday wed mittwoch mercredi miércoles
+    thursday thu thurs donnerstag jeudi jueves
+    friday fri freitag vendredi viernes
+    saturday sat samstag sonnabend samedi sábado
+    sunday sun sonntag dimanche domingo
+    """,
+)
+WEEKDAYS_IN_LOWER_CASE = numbered(
+    1,
+    """
+    lundi lunes понедельник понедельника الاثنين सोमवार
+    mardi martes вторник вторника الثلاثاء मंगलवार
+    mercredi miércoles среду الأربعاء बुधवार
+    jeudi jueves четверг четверга الخميس गुरुवार
+    vendredi viernes пятницу пятницы الجمعة शुक्रवार
+    samedi sábado субботу субботы السبت शनिवार
+    dimanche domingo воскресенье воскресенья रविवार
+    """,
+)
+"""Those of languages that write them without capitals, or have none."""
+WEEKDAYS |= WEEKDAYS_IN_LOWER_CASE
+NOT_A_WEEKDAY_ALONE = words_of("mon wed sat sun")
+"""Weekdays that are other words too: only next to another weekday, as in ``Mon-Fri``."""
+
+DECADES = numbered(2, "twenties\nthirties\nforties\nfifties\nsixties\nseventies\neighties\nnineties")
+BEFORE_DECADES = words_of("the early late mid his her their")
+"""Before ``90s``, which are seconds elsewhere."""
+YEARS_OF_DECADES = words_of("années años anni anos")
+"""Before ``90``: a decade."""
+
+HOURS = {"noon": "12:00", "midday": "12:00", "midnight": "0:00"}

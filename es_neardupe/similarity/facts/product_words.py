@@ -1,0 +1,80 @@
+"""Words of titles of products: of one edition, condition, size, colour or material, or of another one."""
+
+from __future__ import annotations
+
+from es_neardupe.similarity.facts.word_lists import words_of
+
+EDITIONS = words_of("pro max plus ultra mini lite fe se air")
+"""Words by which products of one name are others: a title has one, or not."""
+CONDITIONS = words_of(
+    """
+    refurbished renewed reconditioned faux imitation artificial replica plated
+    generalüberholt generalüberholte generalüberholter generalüberholtes gebraucht gebrauchte gebrauchter gebrauchtes
+    reconditionné reconditionnée reconditionnés reconditionnées simili plaqué plaquée
+    decaf decaffeinated entkoffeiniert entkoffeinierter décaféiné descafeinado decaffeinato
+    reacondicionado reacondicionada reacondicionados reacondicionadas imitación chapado chapada
+    ricondizionato ricondizionata ricondizionati ricondizionate usato usata finta finto placcato placcata
+    """
+)
+"""The same of products that are not new, or not of what they seem to be."""
+SIZES = words_of("XS S M L XL XXL XXXL")
+
+QUALITIES = {
+    word: (quality, frozenset(values.split(",")))
+    for quality, values, *words in map(
+        str.split,
+        """
+        colour black black schwarz schwarze schwarzer schwarzes noir noire
+        colour black noirs noires negro negra negros negras nero nera
+        colour white white weiß weiss weiße weißer weißes blanc blanche
+        colour white blancs blanches blanco blanca blancos blancas bianco bianca
+        colour red red rot rote roter rotes rouge rouges rojo roja rojos rojas rosso rossa
+        colour blue blue navy blau blaue blauer blaues bleu bleue bleus bleues azul azules blu
+        colour green green grün grüne grüner grünes vert verte verts vertes verde verdes
+        colour yellow yellow gelb gelbe gelber gelbes jaune jaunes amarillo amarilla giallo gialla
+        colour grey grey gray grau graue grauer graues gris grise grises grigio grigia
+        colour brown brown braun braune brauner braunes marron brun brune marrón marrone
+        colour pink pink rosa
+        colour purple purple violet lila violett violette morado morada viola
+        colour orange orange naranja arancione
+        colour beige beige
+        colour turquoise turquoise türkis turquesa turchese
+        colour gold gold golden dorado dorada doré dorée
+        colour silver silver silber silbern plateado plateada argenté argentée
+        person man men mens man herren männer homme hommes hombre hombres caballero uomo
+        person woman women womens woman ladies lady damen frauen femme femmes mujer mujeres donna
+        person boy,child boys boy jungen garçon garçons niño niños bambino
+        person girl,child girls girl mädchen fille filles niña niñas bambina
+        person child kids kid children child kinder enfant enfants infantil bambini
+        side left left links linke linker gauche izquierda izquierdo sinistra sinistro
+        side right right rechts rechte rechter droite droit derecha derecho destra destro
+        material steel,metal,stainless stainless inox edelstahl inoxydable inoxidable
+        material steel,metal steel stahl acier acero acciaio
+        material steel,metal,stainless,aluminium,iron,brass,copper metal metall métal
+        material aluminium,metal aluminium aluminum alu aluminio alluminio
+        material iron,metal iron gusseisen fonte hierro ghisa
+        material brass,metal brass messing laiton latón ottone
+        material copper,metal copper kupfer cuivre cobre rame
+        material plastic plastic kunststoff plastik plastique plástico plastica
+        material glass glass glas verre vidrio vetro
+        material ceramic ceramic keramik céramique cerámica ceramica porcelain porzellan porcelaine porcelana
+        material wood,oak,pine,beech,bamboo wood wooden holz bois madera legno
+        material oak,wood oak eiche chêne roble rovere
+        material pine,wood pine kiefer pino
+        material bamboo,wood bamboo bambus bambou bambú
+        material cotton cotton baumwolle coton algodón cotone
+        material linen linen leinen lino
+        material wool wool wolle laine lana
+        material silk silk seide soie seda seta
+        material polyester polyester
+        material leather leather leder cuir cuero pelle
+        material rubber,silicone rubber gummi caoutchouc goma gomma
+        material silicone,rubber silicone silikon silicona
+        size small small klein kleine kleiner petit petite pequeño pequeña piccolo piccola
+        size medium medium mittel
+        size large large groß große großer grand grande
+        """.strip().splitlines(),
+    )
+    for word in words
+}
+"""Word -> what it says of a product, and the values that it may have: a boy is a child."""
