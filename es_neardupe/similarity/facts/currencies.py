@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import unicodedata
+
 from es_neardupe.similarity.facts.word_lists import words_of
 
 CURRENCIES = {
@@ -13,13 +15,13 @@ CURRENCIES = {
         "CHF": "chf francs franken",
         "JPY": "¥ jpy yen 円",
         "INR": "₹ inr rs rupee rupees रुपये रुपए रुपया रु",
-        "MXN": "pesos",
+        "MXN": "mxn pesos",
         "PLN": "pln zł złotych",
         "CZK": "czk kč",
         "KR": "kr sek nok dkk kronor kroner",  # which of them ``kr`` is cannot be known
         "RUB": "₽ rub руб рубль рубля рублей",
         "UAH": "₴ uah грн гривня гривні гривень",
-        "TRY": "₺",
+        "TRY": "₺ try tl lira liras",
         "KRW": "₩ krw won 원",
         "ILS": "₪ ils שקל שקלים",
         "CNY": "cny rmb yuan 元",
@@ -32,17 +34,43 @@ CURRENCIES = {
         "BDT": "৳ bdt taka টাকা",
         "VND": "₫ vnd đồng",
         "NGN": "₦ ngn naira",
-        "PHP": "₱",
+        "PHP": "₱ php",
         "KZT": "₸ kzt тенге",
         "GEL": "₾ gel",
+        "CRC": "₡ crc",
+        "PYG": "₲ pyg",
+        "GHS": "₵ ghs cedi cedis",
+        "AZN": "₼ azn manat",
+        "HUF": "huf forint forints",
+        "RON": "ron lei",
+        "BGN": "bgn leva лв",
+        "RSD": "rsd",
+        "ISK": "isk",
+        "ZAR": "zar rand",
+        "KES": "kes ksh",
+        "PKR": "pkr",
+        "LKR": "lkr",
+        "IDR": "idr rp rupiah",
+        "MYR": "myr rm ringgit",
+        "SGD": "sgd",
+        "HKD": "hkd",
+        "TWD": "twd",
+        "NZD": "nzd",
         "AUD": "aud",
         "CAD": "cad",
         "BRL": "brl reais",
+        "CLP": "clp",
+        "ARS": "ars",
     }.items()
     for word in words.split()
 }
-CURRENCY_SIGNS = "$€£¥₹₽₴₺₩₪฿৳₫₦₱₸₾"
-CODES_BEFORE_AMOUNTS = words_of("usd eur gbp chf jpy inr rs pln czk kr sek nok dkk rub uah krw ils cny rmb aud cad brl")
+CURRENCY_SIGNS = "".join(word for word in CURRENCIES if unicodedata.category(word[0]) == "Sc")
+_ONLY_AFTER_AMOUNTS = words_of("yen won gel php")
+"""Short ones that before a number are rather other words: hair gel 500 ml, PHP 8."""
+CODES_BEFORE_AMOUNTS = frozenset(word for word in CURRENCIES if word.isascii() and word.isalpha() and len(word) <= 3)
+CODES_BEFORE_AMOUNTS -= _ONLY_AFTER_AMOUNTS
+ONLY_IN_CAPITALS = words_of("try ron")
+"""Codes that are other words in lower case."""
 CENTS = {
     **dict.fromkeys(words_of("¢ cent cents ct cts centime centimes centavos céntimos"), "¢"),
     **dict.fromkeys(words_of("pence penny p"), "GBP"),
@@ -53,3 +81,9 @@ LETTERS_BEFORE_DOLLARS = {
     **{"mx": "MXN", "nt": "TWD"},
 }
 """What stands directly before the sign: ``A$``."""
+
+
+def currency_named(written: str) -> str:
+    """The currency of a sign, a code or a name; the empty string if it is another word."""
+    low = written.lower()
+    return "" if low in ONLY_IN_CAPITALS and not written.isupper() else CURRENCIES.get(low, "")

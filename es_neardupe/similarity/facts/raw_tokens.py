@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from es_neardupe.similarity.facts.currencies import CURRENCY_SIGNS
+from es_neardupe.similarity.facts.currencies import CODES_BEFORE_AMOUNTS, CURRENCIES, CURRENCY_SIGNS
 from es_neardupe.similarity.facts.numerals import CHINESE
 from es_neardupe.similarity.facts.symbols import SYMBOL
 
@@ -18,6 +18,9 @@ _UNCASED = (
 _MARKS = "".join(chr(code) for code in range(0x590, 0x1C00) if unicodedata.category(chr(code))[0] == "M")
 """Vowels and other marks of scripts without capitals, which are no letters."""
 _START, _END = rf"(?<![^\W{_UNCASED}])", rf"(?![^\W{_UNCASED}])"
+_CURRENCY = "|".join(sorted((word for word in CURRENCIES if word not in CURRENCY_SIGNS), key=len, reverse=True))
+"""Codes and names."""
+_CODES = sorted(code.upper() for code in CODES_BEFORE_AMOUNTS if len(code) == 3)
 _MONTH, _DAY = r"(?:0?[1-9]|1[0-2])", r"(?:0?[1-9]|[12]\d|3[01])"
 _MONTH_NAME = r"(?i:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
 _BEGINS_WITH_A_DIGIT = (
@@ -35,8 +38,8 @@ _BEGINS_WITH_A_DIGIT = (
     rf"|(?P<clause>{_START}\d+\((?:[a-z]|[ivx]+)\))"
     rf"|(?P<pack>{_START}(?:\d+(?:[.,]\d+)?\s?[x×]\s?)+(?=\d))"
     r"|(?P<spaced>\b\d{1,3}(?: \d{3})+(?:,\d\d)?"
-    r"(?=\s?[€$£¥₽₴]|\s(?:euros?|dollars?|EUR|USD|francs?|zł|PLN|Kč|CZK|kr|SEK|NOK|DKK|руб\w*|грн|гривень|دولار|रुपये|km|kg)\b)"
-    r"|(?:(?<=[€$£¥₽₴])|(?<=[€$£¥₽₴] )|(?<=kr )|(?<=EUR |USD |CHF |PLN |CZK |SEK |NOK |DKK |RUB ))"
+    rf"(?=\s?[{CURRENCY_SIGNS}]|\s(?:(?i:{_CURRENCY})|km|kg)\b)"
+    rf"|(?:(?<=[{CURRENCY_SIGNS}])|(?<=[{CURRENCY_SIGNS}] )|(?<=kr |Rp )|(?<={' |'.join(_CODES)} ))"
     r"\d{1,3}(?: \d{3})+(?:,\d\d)?\b"
     r"|(?<![\d.,/-])(?<!\d )[1-9]\d{0,2}(?: \d{3}){2,4}(?:[.,]\d\d?)?(?![.,/-]?\d| \d)\b)"
     r"|(?P<myriads>(?:\d+(?:,\d{3})*(?:\.\d+)?\s?[百千백천]?[万萬億亿兆만억조]\s?)+(?:\d+[百千백천]?(?![\d년年月월日일]))?"
@@ -56,7 +59,7 @@ _RAW = re.compile(
     rf"|(?P<version>(?=[\dv]){_START}(?!\d{{1,3}}(?:\.\d{{3}})+\b)v?\d+(?:\.\d+){{2,}}[a-z]?{_END})"
     rf"|(?=[{CHINESE}]){_OF_CHINESE_NUMERALS}"
     rf"|(?P<symbol>{SYMBOL})"
-    rf"|(?P<code>{_START}(?:[A-Z]{{2}}\d\d(?: [A-Z\d]{{4}}){{3,7}}(?: [A-Z\d]{{1,3}})?{_END}"  # an IBAN
+    rf"|(?P<code>{_START}(?!(?:{'|'.join(_CODES)}|Rs|Rp|RM|kr)\d)(?:[A-Z]{{2}}\d\d(?: [A-Z\d]{{4}}){{3,7}}(?: [A-Z\d]{{1,3}})?{_END}"  # an IBAN
     rf"|[^\W\d_{_UNCASED}]+(?:-?\d+)(?:-?[^\W_{_UNCASED}]+)*))"
     r"|(?P<number>(?:(?<![^\s(\[])[-−])?\d+(?:[.,'’\u00a0\u2009\u202f]\d+)*)"
     rf"|(?P<sign>[{CURRENCY_SIGNS}¢%‰°§©]"

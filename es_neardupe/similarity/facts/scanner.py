@@ -28,7 +28,7 @@ _IN_ANY_CASE = frozenset().union(
     calendar.MONTHS.keys() - calendar.OFTEN_OTHER_WORDS,
     words.SPELLED_NUMBERS,
     words.ORDINALS,
-    currencies.CODES_BEFORE_AMOUNTS,
+    currencies.CODES_BEFORE_AMOUNTS - currencies.ONLY_IN_CAPITALS,
     words.HALVES,
     words.SPOKEN_MAGNITUDES,
     words.UNITS_AFTER_A,
@@ -38,7 +38,9 @@ _IN_ANY_CASE = frozenset().union(
     calendar.WEEKDAYS_IN_LOWER_CASE,
     _NUMBERS_BY_PLACE,
 )
-_IF_CAPITALISED = frozenset().union(calendar.WEEKDAYS, calendar.OFTEN_OTHER_WORDS) - _IN_ANY_CASE
+_IF_CAPITALISED = (
+    frozenset().union(calendar.WEEKDAYS, calendar.OFTEN_OTHER_WORDS, currencies.ONLY_IN_CAPITALS) - _IN_ANY_CASE
+)
 _SPECIAL = _IN_ANY_CASE | _IF_CAPITALISED
 """Words that may be, or begin, a fact."""
 _CONTRACTED = frozenset(["cannot", *(f"{verb}n" for verb in words.AUXILIARIES)])
@@ -200,7 +202,8 @@ class _Scanner(DateReader):
         if low in _NUMBERS_BY_PLACE:
             return self._number_by_place(i)
         if low in currencies.CODES_BEFORE_AMOUNTS and self.near(i + 1) and self.raw[i + 1].lastgroup in NUMBERS:
-            return self._value(i + 1, currency=currencies.CURRENCIES[low], start=start)
+            if currency := currencies.currency_named(self.raw[i][0]):
+                return self._value(i + 1, currency=currency, start=start)
         if low in words.SPELLED_NUMBERS:
             return self._value(i)
         if low in words.HALVES and (of := self._halved(i)):
@@ -529,13 +532,13 @@ class _Scanner(DateReader):
         at = k
         if self.near(k) in ("de", "of", "d") and self.has(k + 1):  # 5 millions d'euros
             at += self.text[self.raw[k].end() : self.raw[k + 1].start()] in (*BLANKS, "'", "’")
-        currency = self.raw[at][0].lower() if self.near(k) else ""
-        if currency not in currencies.CURRENCIES or not self.only_blanks_before(at, "'’"):
+        currency = currencies.currency_named(self.raw[at][0]) if self.near(k) else ""
+        if not currency or not self.only_blanks_before(at, "'’"):
             return "", k
         belongs_to_the_next = (
             self.raw[at].lastgroup == "sign" and self.is_adjacent(at + 1) and self.raw[at + 1].lastgroup == "number"
         )
-        return ("", k) if belongs_to_the_next else (currencies.CURRENCIES[currency], at + 1)
+        return ("", k) if belongs_to_the_next else (currency, at + 1)
 
     def _with_cents(self, value: str, k: int) -> tuple[str, int]:
         """An amount and what follows it, with ``and fifty cents`` at ``k``."""

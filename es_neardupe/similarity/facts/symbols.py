@@ -26,7 +26,7 @@ _PREFIXED = r"(?<=\d)\s?(?:[mM](?:W|V|J|Pa)\b|[kMG][bB](?:ps)?\b)"
 """Units that case alone distinguishes: mW and MW, MB/s and Mb/s."""
 _PREFIX = re.compile(_PREFIXED)
 _SIGNS = re.compile(
-    rf"{SYMBOL}|{_PREFIXED}|[{CURRENCY_SIGNS}¢₫฿₦₱₡₲₵₸₼₾%‰](?:\((?=\d))?"
+    rf"{SYMBOL}|{_PREFIXED}|[{CURRENCY_SIGNS}¢%‰](?:\((?=\d))?"
     rf"|\((?={IN_BRACKETS})"
     rf"|(?<![^\s(\[])[-−](?=[{CURRENCY_SIGNS}]?\d)|(?<![^\s(\[{CURRENCY_SIGNS}])\.(?=\d)"
 )
