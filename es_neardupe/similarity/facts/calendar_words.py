@@ -97,3 +97,26 @@ YEARS_OF_DECADES = words_of("années años anni anos")
 """Before ``90``: a decade."""
 
 HOURS = {"noon": "12:00", "midday": "12:00", "midnight": "0:00"}
+PARTS_OF_HOURS = {"half past": 30, "quarter past": 15, "quarter to": -15}
+"""Words before an hour, and the minutes that they add."""
+PARTS_OF_DAY = {
+    **dict.fromkeys(("in the morning", "de la mañana", "du matin", "da manhã", "del mattino", "di mattina"), 0),
+    **dict.fromkeys(("morgens", "vormittags"), 0),
+    **dict.fromkeys(("in the afternoon", "in the evening", "at night", "de la tarde", "de la noche"), 12),
+    **dict.fromkeys(
+        ("de l'après-midi", "de l’après-midi", "du soir", "da tarde", "da noite", "del pomeriggio", "di sera"), 12
+    ),
+    **dict.fromkeys(("nachmittags", "abends"), 12),
+}
+"""Words after an hour, and the hours that they add."""
+PARTS_OF_DAY_AFTER_HOURS = {"утра": 0, "ночи": 0, "дня": 12, "вечера": 12}
+"""The same, but only after the word hour: ``3 дня`` are days."""
+HALVES_OF_DAY = {
+    **dict.fromkeys(("午前", "上午", "凌晨", "早上", "清晨", "오전"), 0),
+    **dict.fromkeys(("午後", "下午", "傍晚", "晚上", "中午", "오후"), 12),
+}
+"""Words before an hour."""
+BEFORE_HOURS = words_of("kl klo godz godzinie ore")
+"""Before a number: a time of day, ``kl. 15``."""
+CLOCKS = words_of("uhr uur")
+"""The same after a number."""

@@ -16,6 +16,13 @@ PERIOD_OF_YEAR = re.compile(
     r"(?:(?P<number>[1-4])(?P<part>Q|(?:(?<=[12])H(?=\d|['’ ] ?\d\d)))(?P<year>(?:20)?\d\d)?"
     r"|(?P<year_first>20\d\d)Q(?P<last>[1-4]))(?!\w)"
 )
+_PART_OF_DAY = re.compile(
+    rf"(?:\s?(?:o['’]clock|Uhr|heures?|h|horas?))?\s(?P<part>{'|'.join(calendar.PARTS_OF_DAY)})\b"
+    rf"|\s?(?:ч\.?|час(?:а|ов)?)\s(?P<after_hours>{'|'.join(calendar.PARTS_OF_DAY_AFTER_HOURS)})\b",
+    re.IGNORECASE,
+)
+_ROUND_HOURS = re.compile(r"(?:[01]\d|2[0-3])[0-5]\d ?(?:hours|hrs|h)", re.IGNORECASE)
+_HOUR = re.compile(r"(?P<hour>[01]?\d|2[0-4])(?:[.](?P<minute>[0-5]\d))?")
 _POINTED_TIME = re.compile(r"[012]?\d\.[0-5]\d")
 _DECADE = re.compile(r"(?:1[5-9]|20)?\d0")
 _END_OF_DECADE = re.compile(r"(?:['’]?(?P<s>s)|er(?P<years>[ -]?Jahre)?)(?!\w)")
@@ -33,10 +40,18 @@ def decade_key(year: str) -> str:
 
 def may_be_hour(time: str, other: str, written: str) -> bool:
     """Whether a number, or hours, with this key may be a time of day, or this a duration: ``19.00``, ``1:30``."""
-    hour, _, minute = time[3:].partition(":")
+    hour, minute, *seconds = time[3:].split(":")
     if _POINTED_TIME.fullmatch(written):
         return written.lstrip("0") == f"{hour}.{minute}".lstrip("0")
-    return other == f"u:time:{3600 * int(hour) + 60 * int(minute):.6g}"
+    if _ROUND_HOURS.fullmatch(written):
+        return written[:4] == f"{hour:0>2}{minute}"
+    duration = 3600 * int(hour) + 60 * int(minute) + sum(map(int, seconds))
+    return other in (f"u:time:{duration:.6g}", f"u:time:{duration // 60:.6g}" if not seconds else "")
+
+
+def are_equal_times(time: str, other: str) -> bool:
+    """Whether two keys of times of day agree; the seconds of one may be unknown."""
+    return time.startswith(f"{other}:") or other.startswith(f"{time}:")
 
 
 class DateReader(Reader):
@@ -76,14 +91,23 @@ class DateReader(Reader):
         self._add(FactKind.DATE, date_key("", month, int(day)), start, self.raw[i].end())
         return i + 1
 
+    def _with_clock(self, i: int, k: int, start: int) -> int:
+        """``10 a.m.``, ``19 Uhr``, ``3 de la tarde``; 0 if it is something else."""
+        text = self.raw[i][0]
+        if not (text.isdigit() and len(text) <= 2 and int(text) <= 24):
+            return 0
+        if after := self._with_part_of_day(int(text), "00", k, start):
+            return after
+        if not self._is_clock(k) and not (int(text) <= 12 and self._is_half_of_day(k)):
+            return 0
+        self._add(FactKind.DATE, f"d:t{self._hour(int(text), k)}:00", start, self.raw[i].end())
+        return k
+
     def _with_month(self, i: int, k: int, value: str, start: int) -> int:
-        """``1 March 2026``, ``1 de marzo de 2026``, ``10 a.m.``; 0 if no month, or half of a day, follows."""
+        """``1 March 2026``, ``1 de marzo de 2026``; 0 if no month follows."""
         text = self.raw[i][0]
         if not (text.isdigit() and len(text) <= 2 and 0 < int(text) <= 31):
             return 0
-        if self._is_clock(k) or (int(text) <= 12 and self._is_half_of_day(k)):
-            self._add(FactKind.DATE, f"d:t{self._hour(int(text), k)}:00", start, self.raw[i].end())
-            return k
         if self.near(k) in ("quartal", "halbjahr"):
             return self._ordinal(text, start, k)
         k += self.near(k) in ("of", "de")
@@ -102,7 +126,7 @@ class DateReader(Reader):
         year, month, day = (date[:4], date[4:6], date[6:]) if date.isdigit() else re.split(r"[./-]", date)
         self._add(FactKind.DATE, date_key(year, int(month), int(day)), start, start + len(date))
         if time:
-            self._add(FactKind.DATE, f"d:t{int(time[:2])}:{time[3:5]}", start + len(date) + 1, end)
+            self._add(FactKind.DATE, f"d:t{int(time[:2])}:{time[3:].rstrip('Z')}", start + len(date) + 1, end)
         return i + 1
 
     def _east_asian_date(self, i: int) -> int:
@@ -172,11 +196,8 @@ class DateReader(Reader):
             end += 2 if not letters["s"] else len(letters[0])
         elif before not in calendar.YEARS_OF_DECADES:
             return 0
-        k = i + 1
-        while self.has(k) and self.raw[k].start() < end:
-            k += 1
         self._add(FactKind.DATE, decade_key(text), start, end)
-        return k
+        return self.first_after(i + 1, end)
 
     def _is_short_year(self, k: int) -> bool:
         """Whether a year such as ``'25`` is at ``k``."""
@@ -237,9 +258,7 @@ class DateReader(Reader):
     def _period_of_year(self, i: int, match: re.Match[str]) -> int:
         """``3Q25``, ``2Q``, ``1H25``, ``2025Q3``."""
         start, end = match.span()
-        k = i + 1
-        while self.has(k) and self.raw[k].start() < end:
-            k += 1
+        k = self.first_after(i + 1, end)
         if year := match["year_first"]:
             self._add(FactKind.DATE, f"n:{year}", start, start + 4)
             self._add(FactKind.DATE, f"d:q{match['last']}", start + 4, end)
@@ -251,10 +270,61 @@ class DateReader(Reader):
         return self._short_year(k)
 
     def _time(self, i: int) -> int:
+        """``19:30``, ``2:09:41``, ``19h30``, ``19 Uhr 30``."""
         text, start, end = self.part(i)
-        hour, minute = re.split("[:h]", text)[:2]
-        self._add(FactKind.DATE, f"d:t{self._hour(int(hour), i + 1)}:{minute}", start, end)
+        hour, *others = re.findall(r"\d+", text)
+        if after := self._with_part_of_day(int(hour), ":".join(others), i + 1, start):
+            return after
+        self._add(FactKind.DATE, f"d:t{self._hour(int(hour), i + 1)}:{':'.join(others)}", start, end)
         return i + 1
+
+    def _east_asian_time(self, i: int) -> int:
+        """``午後3時半``, ``下午三点``, ``오후 3시 30분``, ``15時``."""
+        text, start, end = self.part(i)
+        half = next((one for one in calendar.HALVES_OF_DAY if text.startswith(one)), "")
+        hour, *minutes = re.findall(r"\d+|[一二三四五六七八九十]+", text.removeprefix(half))
+        value = int(hour) if hour.isdecimal() else int(chinese(hour))
+        if half and value <= 12:
+            value = value % 12 + calendar.HALVES_OF_DAY[half]
+        minute = int(minutes[0]) if minutes else 30 * (text[-1] in "半반")
+        self._add(FactKind.DATE, f"d:t{value}:{minute:02}", start, end)
+        return i + 1
+
+    def _with_part_of_day(self, hour: int, minute: str, k: int, start: int) -> int:
+        """``3 o'clock in the afternoon``, ``3:30 de la tarde``: an hour with what is at ``k``; 0 if it is something
+        else."""
+        match = _PART_OF_DAY.match(self.text, self.raw[k - 1].end()) if 0 < hour <= 12 else None
+        if not match:
+            return 0
+        if part := match["part"]:
+            added = calendar.PARTS_OF_DAY[part.lower()]
+        else:
+            added = calendar.PARTS_OF_DAY_AFTER_HOURS[match["after_hours"].lower()]
+        self._add(FactKind.DATE, f"d:t{hour % 12 + added}:{minute}", start, match.end())
+        return self.first_after(k, match.end())
+
+    def _time_of_a_word(self, i: int) -> int:
+        """``kl. 15``, ``half past three``, ``quarter to 4 p.m.``; 0 if no such time begins with the word."""
+        if self.raw[i][0].lower() in calendar.BEFORE_HOURS:
+            return self._hour_after_its_word(i)
+        minutes = calendar.PARTS_OF_HOURS.get(f"{self.raw[i][0].lower()} {self.next_word(i + 1)}", 0)
+        written = self.next_word(i + 2) if minutes else ""
+        hour = int(written) if written.isdecimal() else words.SPELLED_NUMBERS.get(written, 0)
+        if not 0 < hour <= 12:
+            return 0
+        hour, minute = divmod(60 * self._hour(hour, i + 3) + minutes, 60)
+        self._add(FactKind.DATE, f"d:t{hour}:{minute}", self.raw[i].start(), self.raw[i + 2].end())
+        return i + 3
+
+    def _hour_after_its_word(self, i: int) -> int:
+        """``kl. 15``, ``ore 15.30``: a word, and the time of day after it; 0 if no such time follows."""
+        time = _HOUR.fullmatch(self.raw[i + 1][0]) if self.near(i + 1) else None
+        if not time or self.near(i + 2) in words.UNITS or self.near(i + 2) in words.PERCENT:
+            return 0
+        text, start, end = self.part(i)
+        self._add(None, text.lower(), start, end)
+        self._add(FactKind.DATE, f"d:t{int(time['hour'])}:{time['minute'] or '00'}", *self.raw[i + 1].span())
+        return i + 2
 
     def _hour(self, hour: int, k: int) -> int:
         """The hour of a day, if ``am`` or ``p.m.`` may be at ``k``."""
@@ -275,7 +345,7 @@ class DateReader(Reader):
     def _is_clock(self, k: int) -> bool:
         """Whether ``o'clock`` or ``Uhr`` is at ``k``."""
         near = self.near(k)
-        return near == "uhr" or (near == "o" and self.has(k + 1) and self.raw[k + 1][0].lower() == "clock")
+        return near in calendar.CLOCKS or (near == "o" and self.has(k + 1) and self.raw[k + 1][0].lower() == "clock")
 
     def _is_half_of_day(self, k: int) -> bool:
         """Whether ``am``, ``pm``, ``a.m.`` or ``p.m.`` is at ``k``; in German, ``am`` is before nouns and numbers."""

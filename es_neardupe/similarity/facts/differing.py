@@ -17,7 +17,7 @@ from es_neardupe.keys.text import Range
 from es_neardupe.options import FactKind
 from es_neardupe.similarity.facts import product_words as products
 from es_neardupe.similarity.facts import vocabulary as words
-from es_neardupe.similarity.facts.dates import may_be_hour
+from es_neardupe.similarity.facts.dates import are_equal_times, may_be_hour
 from es_neardupe.similarity.facts.names import has, is_name, replaced_words
 from es_neardupe.similarity.facts.opposites import are_opposites
 from es_neardupe.similarity.facts.spelling import differ_in_layout_only, digit_groups, have_equal_signs, is_variant
@@ -410,7 +410,8 @@ def are_compatible(one: SlotToken, other: SlotToken) -> bool:
     x, y = _as_date(one, other), _as_date(other, one)
     if x[:2] == y[:2] == "d:" and "-" in x and "-" in y:
         return _are_compatible_dates(x[2:].split("-"), y[2:].split("-"))
-    if one.key.rpartition(":")[2] != other.key.rpartition(":")[2]:
+    is_time = "d:t" in (one.key[:3], other.key[:3])
+    if is_time or one.key.rpartition(":")[2] != other.key.rpartition(":")[2]:
         return _may_be(one, other) or _may_be(other, one)
     kinds = {one.kind, other.kind}
     if FactKind.NUMBER not in kinds:
@@ -429,7 +430,7 @@ def _readings(token: SlotToken) -> list[SlotToken]:
 def _may_be(one: SlotToken, other: SlotToken) -> bool:
     """Whether a fact is another notation of one of another form: a share, a time of day, or a decade."""
     if one.key[:3] == "d:t":
-        return may_be_hour(one.key, other.key, other.written)
+        return are_equal_times(one.key, other.key) or may_be_hour(one.key, other.key, other.written)
     if one.key[:3] == "d:*" and one.key[-1] == "s":
         return other.key[:2] == "d:" and other.key[-3:] == one.key[-3:]
     return _is_share(one.key, other.key)

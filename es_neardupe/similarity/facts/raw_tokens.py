@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from es_neardupe.similarity.facts.calendar_words import HALVES_OF_DAY
 from es_neardupe.similarity.facts.currencies import CODES_BEFORE_AMOUNTS, CURRENCIES, CURRENCY_SIGNS
 from es_neardupe.similarity.facts.numerals import CHINESE
 from es_neardupe.similarity.facts.symbols import SYMBOL
@@ -23,16 +24,20 @@ _CURRENCY = "|".join(sorted((word for word in CURRENCIES if word not in CURRENCY
 _CODES = sorted(code.upper() for code in CODES_BEFORE_AMOUNTS if len(code) == 3)
 _MONTH, _DAY = r"(?:0?[1-9]|1[0-2])", r"(?:0?[1-9]|[12]\d|3[01])"
 _MONTH_NAME = r"(?i:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
+_CHINESE_DAY = "[一二三四五六七八九十]{1,3}"
+_EAST_ASIAN_MINUTE = r"(?:\s?(?:\d{1,2}\s?[分분]|半|반))"
 _BEGINS_WITH_A_DIGIT = (
     rf"(?P<iso>{_START}(?:\d{{4}}-\d\d-\d\d|(?:19|20)\d\d(?P<sign_in_iso>[./]){_MONTH}(?P=sign_in_iso){_DAY}"
     r"|(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01]))"
     rf"(?:[T ]\d\d:\d\d(?::\d\d)?Z?)?{_END})"
     rf"|(?P<east_asian_date>(?<!\d)(?:\d{{4}}\s?[年년]\s?{_MONTH}\s?[月월](?:\s?{_DAY}\s?[日号號일])?"
     rf"|{_MONTH}\s?[月월]\s?{_DAY}\s?[日号號일]))"
+    rf"|(?P<east_asian_time>(?<!\d)\d{{1,2}}\s?(?:(?:[時时](?![間间])|시(?!간)){_EAST_ASIAN_MINUTE}?|[點点]{_EAST_ASIAN_MINUTE}))"
     rf"|(?P<date>{_START}\d{{1,2}}(?P<separator>[./-])\d{{1,2}}(?P=separator)(?:\d{{4}}|\d\d){_END}"
     rf"|\b\d\d \d\d (?:19|20)\d\d\b)"
     rf"|(?P<named_date>{_START}{_DAY}-{_MONTH_NAME}-(?:\d{{4}}|\d\d){_END})"
-    rf"|(?P<time>{_START}\d{{1,2}}(?::\d\d(?::\d\d)?|h\d\d)(?:{_END}|(?=[ap]\.?m|[AP]\.?M)))"
+    rf"|(?P<time>{_START}\d{{1,2}}(?::\d\d(?::\d\d)?|(?: ?h ?| (?:Uhr|uur) )[0-5]\d(?! ?min))"
+    rf"(?:{_END}|(?=[ap]\.?m|[AP]\.?M)))"
     r"|(?P<fraction>(?<![\d/.,])(?:(?:\d{1,6}[ -]?)?[½¼¾⅓⅔⅛⅜⅝⅞]"
     r"|(?:\d{1,6}[ -])?(?:1/[2-9]|2/[35]|3/[458]|[57]/8)(?![\d/])))"
     rf"|(?P<clause>{_START}\d+\((?:[a-z]|[ivx]+)\))"
@@ -45,7 +50,6 @@ _BEGINS_WITH_A_DIGIT = (
     r"|(?P<myriads>(?:\d+(?:,\d{3})*(?:\.\d+)?\s?[百千백천]?[万萬億亿兆만억조]\s?)+(?:\d+[百千백천]?(?![\d년年月월日일]))?"
     r"|\d+[百千백천])"
 )
-_CHINESE_DAY = "[一二三四五六七八九十]{1,3}"
 _OF_CHINESE_NUMERALS = (
     rf"(?P<chinese_date>[〇零一二三四五六七八九]{{4}}年(?:{_CHINESE_DAY}月(?:{_CHINESE_DAY}[日号號])?)?"
     rf"|{_CHINESE_DAY}月{_CHINESE_DAY}[日号號])"
@@ -58,8 +62,10 @@ _RAW = re.compile(
     rf"|(?=[\d½¼¾⅓⅔⅛⅜⅝⅞])(?:{_BEGINS_WITH_A_DIGIT})"
     rf"|(?P<version>(?=[\dv]){_START}(?!\d{{1,3}}(?:\.\d{{3}})+\b)v?\d+(?:\.\d+){{2,}}[a-z]?{_END})"
     rf"|(?=[{CHINESE}]){_OF_CHINESE_NUMERALS}"
+    rf"|(?P<half_of_day>(?:{'|'.join(HALVES_OF_DAY)})\s?(?:\d{{1,2}}|{_CHINESE_DAY})\s?[時时點点시]{_EAST_ASIAN_MINUTE}?)"
     rf"|(?P<symbol>{SYMBOL})"
-    rf"|(?P<code>{_START}(?!(?:{'|'.join(_CODES)}|Rs|Rp|RM|kr)\d)(?:[A-Z]{{2}}\d\d(?: [A-Z\d]{{4}}){{3,7}}(?: [A-Z\d]{{1,3}})?{_END}"  # an IBAN
+    rf"|(?P<code>{_START}(?!(?:{'|'.join(_CODES)}|Rs|Rp|RM|kr)\d)"
+    rf"(?:[A-Z]{{2}}\d\d(?: [A-Z\d]{{4}}){{3,7}}(?: [A-Z\d]{{1,3}})?{_END}"  # an IBAN
     rf"|[^\W\d_{_UNCASED}]+(?:-?\d+)(?:-?[^\W_{_UNCASED}]+)*))"
     r"|(?P<number>(?:(?<![^\s(\[])[-−])?\d+(?:[.,'’\u00a0\u2009\u202f]\d+)*)"
     rf"|(?P<sign>[{CURRENCY_SIGNS}¢%‰°§©]"
@@ -108,6 +114,12 @@ class RawTokens:
     def between(self, k: int) -> str:
         """What is between a raw token and the one before it."""
         return self.text[self.raw[k - 1].end() if k else self._before : self.raw[k].start()]
+
+    def first_after(self, i: int, end: int) -> int:
+        """The first raw token from ``i`` on that begins at a character ``end`` or later."""
+        while self.has(i) and self.raw[i].start() < end:
+            i += 1
+        return i
 
     def near(self, i: int) -> str:
         """A raw token in lower case, if only blanks, one line break and one of ``.,-`` separate it from the one before

@@ -22,6 +22,7 @@ from es_neardupe.similarity.facts.spelled_numbers import (
     spelled_part,
 )
 from es_neardupe.similarity.facts.symbols import read_symbol
+from es_neardupe.similarity.facts.word_lists import words_of
 
 _NUMBERS_BY_PLACE = frozenset().union(words.ROMAN_NUMBERS, words.PARTS_OF_ONE, ("minus", "once"))
 _IN_ANY_CASE = frozenset().union(
@@ -34,6 +35,7 @@ _IN_ANY_CASE = frozenset().union(
     words.UNITS_AFTER_A,
     words.NUMBER_SIGNS,
     calendar.HOURS,
+    calendar.BEFORE_HOURS,
     calendar.DECADES,
     calendar.WEEKDAYS_IN_LOWER_CASE,
     _NUMBERS_BY_PLACE,
@@ -62,7 +64,8 @@ AFTER_NUMBERS = frozenset().union(
     words.PERCENT,
     words.PER_CENT,
     words.PER,
-    ("x", "uhr", "o", "am", "pm", "a", "p", "quartal", "halbjahr", "of", "de", "d", "and", "fl", "bps", "basis"),
+    calendar.CLOCKS,
+    words_of("x o am pm a p quartal halbjahr of de del da di d and fl bps basis"),
 )
 """Words that may belong to a number before them."""
 FOR_KERNEL = (_READ_IN_ANY_CASE, _IF_CAPITALISED, AFTER_NUMBERS, (FactKind.NUMBER, FactKind.DATE))
@@ -115,6 +118,8 @@ class _Scanner(DateReader):
                 "east_asian_date": self._east_asian_date,
                 "chinese_date": self._east_asian_date,
                 "chinese": self._chinese,
+                "east_asian_time": self._east_asian_time,
+                "half_of_day": self._east_asian_time,
                 "named_date": self._named_date,
                 "pack": self._pack,
                 "sign": self._sign,
@@ -174,7 +179,7 @@ class _Scanner(DateReader):
             and self._is_weekday(i)
         ):
             self._add(FactKind.DATE, f"d:w{calendar.WEEKDAYS[low]}", start, end)
-        elif after := self._number_of_a_word(i):
+        elif after := self._time_of_a_word(i) or self._number_of_a_word(i):
             return self._per(after)
         elif low in words.ORDINALS:
             return self._ordinal(str(words.ORDINALS[low]), start, i + 1)
@@ -201,9 +206,9 @@ class _Scanner(DateReader):
         low, start = self.raw[i][0].lower(), self.raw[i].start()
         if low in _NUMBERS_BY_PLACE:
             return self._number_by_place(i)
-        if low in currencies.CODES_BEFORE_AMOUNTS and self.near(i + 1) and self.raw[i + 1].lastgroup in NUMBERS:
-            if currency := currencies.currency_named(self.raw[i][0]):
-                return self._value(i + 1, currency=currency, start=start)
+        is_code = low in currencies.CODES_BEFORE_AMOUNTS and self.near(i + 1) and self.raw[i + 1].lastgroup in NUMBERS
+        if is_code and (currency := currencies.currency_named(self.raw[i][0])):
+            return self._value(i + 1, currency=currency, start=start)
         if low in words.SPELLED_NUMBERS:
             return self._value(i)
         if low in words.HALVES and (of := self._halved(i)):
@@ -418,6 +423,7 @@ class _Scanner(DateReader):
                 joined := (text[-1] == "0" and self._decade(i))
                 or self._with_point(i)
                 or self._with_letters(i, value, start)
+                or self._with_clock(i, k, start)
                 or self._with_month(i, k, value, start)
             ):
                 return joined
@@ -438,6 +444,8 @@ class _Scanner(DateReader):
         if not value % 10 and value < 100 and self.tokens.keys and self.tokens.keys[-1] in calendar.YEARS_OF_DECADES:
             self._add(FactKind.DATE, decade_key(str(value)), start, self.raw[k - 1].end())
             return k
+        if after := self._with_part_of_day(value, "00", k, start):
+            return after
         if value <= 24 and self._is_clock(k):
             self._add(FactKind.DATE, f"d:t{value}:00", start, self.raw[k - 1].end())
             return k
@@ -542,7 +550,7 @@ class _Scanner(DateReader):
 
     def _with_cents(self, value: str, k: int) -> tuple[str, int]:
         """An amount and what follows it, with ``and fifty cents`` at ``k``."""
-        at = k + (self.near(k) in ("and", "und", "et", "y", "con"))
+        at = k + (self.near(k) in words.AND)
         written = self.near(at)
         if not (value.isdigit() and (written in words.SPELLED_NUMBERS or (written.isdigit() and len(written) <= 2))):
             return value, k
@@ -583,15 +591,15 @@ class _Scanner(DateReader):
     def _with_larger(self, dimension: str, value: float, start: int) -> tuple[float, int]:
         """A value with that of the larger unit before it, and where this begins: ``1 hour and 30 minutes``."""
         tokens = self.tokens
-        has_and = bool(tokens.keys) and tokens.keys[-1] == "and"
+        has_and = bool(tokens.keys) and tokens.keys[-1] in words.AND
         last = len(tokens) - 1 - has_and
         if last < 0 or tokens.kinds.get(last) is not FactKind.UNIT:
             return value, start
-        between = self.text[tokens.ends[last] : start]
+        between = self.text[tokens.ends[last] : start].strip(" ,").lower()
         larger, factor = self._unit_at_the_end(last)
         name, _, before = tokens.keys[last].rpartition(":")
         is_part = larger == dimension and name == f"u:{dimension}" and 0 < value < factor and "x" not in before
-        if not is_part or between.strip(" ") not in ("", "and"):
+        if not is_part or between not in ("", *words.AND):
             return value, start
         first = tokens.starts[last]
         for _ in range(1 + has_and):

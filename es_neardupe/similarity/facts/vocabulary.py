@@ -329,6 +329,9 @@ BEFORE_CODES = words_of(
 )
 """Words before a number that is no phone number: ``order 302-1192``."""
 
+AND = words_of("and und et y e con en och")
+"""Between two parts of a measure, or an amount and its hundredths."""
+
 PARTS = valued(
     """
     3 thirds drittel tiers tercios

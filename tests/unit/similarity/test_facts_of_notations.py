@@ -41,3 +41,45 @@ def kinds_in_a_letter(a: str, b: str) -> str:
 )
 def test_currencies(a: str, b: str, kinds: str) -> None:
     assert kinds_in_a_letter(a, b) == kinds
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "kinds"),
+    [
+        ("会議は午後3時に始まる", "会議は15:00に始まる", ""),
+        ("会議は午後2時半に始まる", "会議は14:30に始まる", ""),
+        ("会議は午後3時に始まる", "会議は午前3時に始まる", "date"),
+        ("会议将于下午三点举行", "会议将于15:00举行", ""),
+        ("会议将于上午9点30分举行", "会议将于9:30举行", ""),
+        ("회의는 오후 3시에 시작", "회의는 15:00에 시작", ""),
+        ("회의는 오후 3시에 시작", "회의는 오후 3시 30분에 시작", "date"),
+        ("für 3時間", "für 4時間", "number"),
+        ("at 3 o'clock in the afternoon", "at 3 p.m.", ""),
+        ("at 1500 hours there", "at 15:00 there", ""),
+        ("at half past three there", "at 3:30 there", ""),
+        ("at quarter to four p.m. there", "at 15:45 there", ""),
+        ("at half past three there", "at half past four there", "date"),
+        ("um 15.30 Uhr", "um 15 Uhr 30", ""),
+        ("um 15 Uhr", "um 15 Uhr 30", "date"),
+        ("um 8 Uhr abends", "um 20:00", ""),
+        ("à 15h30 aussi", "à 15 h 30 aussi", ""),
+        ("à 15h30 aussi", "à 15 h 45 aussi", "date"),
+        ("a las 3 de la tarde", "a las 15:00", ""),
+        ("a las 3 de la tarde", "a las 16:00", "date"),
+        ("a las 3:30 de la tarde", "a las 15:30", ""),
+        ("alle ore 15", "alle 15:00", ""),
+        ("börjar kl. 15 i", "börjar kl. 15.00 i", ""),
+        ("om 15 uur bij", "om 15.00 uur bij", ""),
+        ("в 3 часа дня у входа", "в 15:00 у входа", ""),
+        ("за 3 дня у входа", "за 72 часа у входа", ""),
+        # seconds
+        ("he finished in 2:09:41 there", "he finished in 2:09:14 there", "date"),
+        ("he finished in 2:09:41 there", "he finished in 2:09 there", ""),
+        ("in two hours, 21 minutes and five seconds", "in 2:21:05", ""),
+        ("a song of 3:45 there", "a song of 3 minutes 45 seconds there", ""),
+        ("at 2026-03-12T10:15:03Z there", "at 2026-03-12 10:15:03 there", ""),
+        ("at 14:30 there", "at 30 there", "number+date"),
+    ],
+)
+def test_times(a: str, b: str, kinds: str) -> None:
+    assert kinds_in_a_letter(a, b) == kinds
