@@ -21,7 +21,7 @@ CURRENCIES = {
         "KR": "kr sek nok dkk kronor kroner",  # which of them ``kr`` is cannot be known
         "RUB": "₽ rub руб рубль рубля рублей",
         "UAH": "₴ uah грн гривня гривні гривень",
-        "TRY": "₺ try tl lira liras",
+        "TRY": "₺ try lira liras",
         "KRW": "₩ krw won 원",
         "ILS": "₪ ils שקל שקלים",
         "CNY": "cny rmb yuan 元",

@@ -65,7 +65,7 @@ AFTER_NUMBERS = frozenset().union(
     words.PER_CENT,
     words.PER,
     calendar.CLOCKS,
-    words_of("x o am pm a p quartal halbjahr of de del da di d and fl bps basis"),
+    words_of("x by mal o am pm a p quartal halbjahr of de del da di d and fl bps basis"),
 )
 """Words that may belong to a number before them."""
 FOR_KERNEL = (_READ_IN_ANY_CASE, _IF_CAPITALISED, AFTER_NUMBERS, (FactKind.NUMBER, FactKind.DATE))
@@ -75,6 +75,7 @@ _CHINESE_SHARE = "百分之"
 _LAST_WORD = re.compile(r"[^\W\d]+$")
 _NO_UNIT = ("", 1.0)
 _LENGTH = "u:length:"
+_LENGTH_ALONE = re.compile(rf"{_LENGTH}[\d.e+-]+")
 _SHORT_PHONE = len("555-1234")
 _MAX_BASIS_POINTS = 500
 """More ``bps`` are bits per second."""
@@ -128,6 +129,7 @@ class _Scanner(DateReader):
                 "date": self._date_of_numbers,
                 "time": self._time,
                 "version": self._version,
+                "thread": self._thread,
                 "code": self._code,
                 "clause": self._code,
                 "phone": self._phone,
@@ -264,7 +266,12 @@ class _Scanner(DateReader):
         if unit not in words.UNITS or unit in words.NOT_AFTER_PER:
             return k
         dimension, factor = words.UNITS[unit]
-        self._add(FactKind.UNIT, f"u:{dimension}:{factor:.6g}", self.raw[k].start(), end)
+        key, start = f"u:{dimension}:{factor:.6g}", self.raw[k].start()
+        if dimension == "time" and _LENGTH_ALONE.fullmatch(self.tokens.keys[-1]):  # 130 kilometres per hour
+            kilometres = float(self.tokens.keys[-1].removeprefix(_LENGTH)) / 1_000_000
+            key, start = f"u:speed:{kilometres * 3600 / factor:.6g}", self.tokens.starts[-1]
+            self.tokens.remove_last()
+        self._add(FactKind.UNIT, key, start, end)
         return self._per(at + 1)
 
     def _contraction(self, i: int) -> int:
@@ -376,6 +383,13 @@ class _Scanner(DateReader):
     def _version(self, i: int) -> int:
         text, start, end = self.part(i)
         self._add(FactKind.CODE, f"c:{text.lower().lstrip('v')}", start, end)
+        return i + 1
+
+    def _thread(self, i: int) -> int:
+        """``M4x20``, ``M4 x 20 mm``: a screw."""
+        text, start, end = self.part(i)
+        key = re.sub(r"\s|mm", "", text.lower()).replace("×", "x").replace(",", ".")
+        self._add(FactKind.CODE, f"c:{key}", start, end)
         return i + 1
 
     def _code(self, i: int) -> int:
@@ -614,14 +628,16 @@ class _Scanner(DateReader):
     def _with_other_side(self, key: str, start: int) -> tuple[str, int]:
         """A length with that before it, and where this begins: ``160 cm x 230 cm``, as ``160 x 230 cm``."""
         tokens = self.tokens
-        if not key.startswith(_LENGTH) or len(tokens) < 2 or tokens.keys[-1] != "x":
+        has_word = bool(tokens.keys) and tokens.keys[-1] in words.BETWEEN_SIDES
+        last = len(tokens) - 1 - has_word
+        if last < 0 or not (key.startswith(_LENGTH) and tokens.keys[last].startswith(_LENGTH)):
             return key, start
-        if not tokens.keys[-2].startswith(_LENGTH) or self.text[tokens.ends[-2] : start].strip(" ") != "x":
+        if self.text[tokens.ends[last] : start].strip().lower() not in ("×", *words.BETWEEN_SIDES):
             return key, start
-        size, _, others = tokens.keys[-2].removeprefix(_LENGTH).partition("x")
-        first = tokens.starts[-2]
-        tokens.remove_last()
-        tokens.remove_last()
+        size, _, others = tokens.keys[last].removeprefix(_LENGTH).partition("x")
+        first = tokens.starts[last]
+        for _ in range(1 + has_word):
+            tokens.remove_last()
         return f"{key}x{f'{others}x' if others else ''}{size}", first
 
     def _share(self, k: int, value: str, start: int) -> int:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from es_neardupe.similarity.facts import vocabulary as words
 from es_neardupe.similarity.facts.raw_tokens import RawTokens
 
+_BEFORE_RANGES = ("between ", "Between ")
+"""Before two numbers: between one hundred and two thousand."""
+
 
 def spelled(tokens: RawTokens, i: int) -> tuple[int, int]:
     """The value of a spelled-out number such as ``twelve thousand five hundred``, and what follows it. Its last
@@ -42,9 +45,10 @@ def _below_thousand(tokens: RawTokens, i: int) -> tuple[int, int]:
     if value < 100:
         return value, k
     after = k + (tokens.next_word(k) == "and")
+    is_range = after > k and tokens.text.endswith(_BEFORE_RANGES, 0, tokens.raw[i].start())
     if tokens.next_word(after) in words.SPELLED_NUMBERS and tokens.near(after) not in words.DOZENS:
         rest, end = _below_hundred(tokens, after)
-        others = words.HUNDREDS if after == k else words.HUNDREDS | words.SPOKEN_MAGNITUDES
+        others = words.HUNDREDS | words.SPOKEN_MAGNITUDES if is_range else words.HUNDREDS
         if rest < 100 and tokens.near(end) not in others:
             return value + rest, end
     return value, k

@@ -146,30 +146,31 @@ UNITS = {
     for dimension, factor, *words in map(
         str.split,
         """
-        mass 1000 kg kgs kilo kilos kilogram kilograms kilogramm
-        mass 1 g gr gram grams gramm grammes gramos
-        mass 0.001 mg milligram milligrams milligramm
+        mass 1000 kg kgs kilo kilos kilogram kilograms kilogramm kilogrammes kilogramos chilogrammi
+        mass 1 g gr gram grams gramm gramme grammes gramos grammi
+        mass 0.001 mg milligram milligrams milligramm milligrammes miligramos
         mass 0.000001 µg μg mcg microgram micrograms
         mass 1000000 tonne tonnes tonnen
         mass 453.592 lb lbs
         mass 28.3495 oz ounce ounces
-        volume 1000 l liter liters litre litres litros
-        volume 1 ml milliliter millilitre
-        volume 10 cl
+        volume 1000 l liter liters litre litres litros litri
+        volume 1 ml milliliter millilitre milliliters millilitres mililitros
+        volume 10 cl centiliter centilitre centilitres
+        volume 236.588 cups
         volume 100 dl
         volume 0.001 µl μl
         volume 3785.41 gal gallon gallons
         volume 473.176 pint pints
-        volume 14.7868 tbsp
-        volume 4.92892 tsp
+        volume 14.7868 tbsp tablespoon tablespoons esslöffel
+        volume 4.92892 tsp teaspoon teaspoons teelöffel
         length 914.4 yard yards
         length 0.000001 nm
         length 0.001 µm μm
-        length 1000 m meter meters metre metres metros
-        length 10 cm
-        length 1 mm
-        length 1000000 km kilometer kilometers kilometre kilometres kilómetros
-        length 25.4 inch inches zoll
+        length 1000 m meter meters metern metre metres mètre mètres metros metri
+        length 10 cm centimeter centimeters centimetre centimetres zentimeter centimètres centímetros centimetri
+        length 1 mm millimeter millimeters millimetre millimetres millimètres milímetros millimetri
+        length 1000000 km kilometer kilometers kilometern kilometre kilometres kilomètres kilómetros chilometri
+        length 25.4 inch inches zoll pouces pulgadas pollici
         length 304.8 ft foot feet
         length 1609344 mile miles
         area 1 m² m2 sqm qm
@@ -224,13 +225,13 @@ UNITS = {
         frequency 1 mhz
         frequency 1000 ghz
         time 1 s sec second seconds sekunden secondes segundos
-        time 60 min minute minutes minuten minutos
+        time 60 min minute minutes minuten minutos minuti minuter
         time 0.001 ms
-        time 3600 h hr hrs hour hours stunde stunden heure heures hora horas
-        time 86400 d day days tag tage tagen jour jours día días
-        time 604800 week weeks woche wochen semaine semaines semana semanas
-        time 2629800 month months monat monate monaten mois mes meses
-        time 31557600 year years jahr jahre jahren ans año años
+        time 3600 h hr hrs hour hours stunde stunden std heure heures hora horas ore timmar godzin
+        time 86400 d day days tag tage tagen jour jours día días dias giorni dagen dagar dager dni
+        time 604800 week weeks woche wochen semaine semaines semana semanas settimane weken veckor uker tygodni
+        time 2629800 month months monat monate monaten mois mes meses mesi maanden månader måneder miesięcy
+        time 31557600 year years jahr jahre jahren ans année années año años anos anni jaar år
         celsius 1 c celsius
         fahrenheit 1 f fahrenheit
         mass 1000 кг
@@ -291,6 +292,9 @@ BITS_PER_SECOND = {"kb": "kbit", "mb": "mbit", "gb": "gbit"}
 PER = words_of("per pro par por")
 NOT_AFTER_PER = frozenset("cfvw")
 """Units that ``per``, or a stroke, does not precede."""
+
+BETWEEN_SIDES = words_of("x by mal sur per por op на")
+"""Between the lengths of two sides."""
 
 DEGREES = words_of("° degree degrees deg grad degré degrés grado grados")
 SCALES = {"c": "C", "celsius": "C", "f": "F", "fahrenheit": "F"}

@@ -83,3 +83,35 @@ def test_currencies(a: str, b: str, kinds: str) -> None:
 )
 def test_times(a: str, b: str, kinds: str) -> None:
     assert kinds_in_a_letter(a, b) == kinds
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "kinds"),
+    [
+        ("screws M4x20 of it", "screws M4 x 20 mm of it", ""),
+        ("screws M4x20 of it", "screws M5 x 20 mm of it", "code"),
+        ("screws M4x20 of it", "screws M4 x 25 mm of it", "code"),
+        ("Schrauben M 6 x 30 davon", "Schrauben M6x30 davon", ""),
+        ("a frame of 20x30 cm there", "a frame of 20 cm x 30 cm there", ""),
+        ("a frame of 20x30 cm there", "a frame of 20 × 30cm there", ""),
+        ("a frame of 20x30 cm there", "a frame of 20cm × 30cm there", ""),
+        ("a frame of 20x30 cm there", "a frame of 20 by 30 cm there", ""),
+        ("a frame of 20x30 cm there", "a frame of 20 X 40 CM there", "unit"),
+        ("a room of 4 m by 5 m there", "a room of 4 x 5 metres there", ""),
+        ("ein Zimmer von 4 m mal 5 m hier", "ein Zimmer von 4 x 5 m hier", ""),
+        ("une pièce de 4 m sur 5 m ici", "une pièce de 4 m sur 6 m ici", "unit"),
+        ("3 sets of 4 by 5 of them", "3 sets of 4 by 6 of them", "number"),
+        ("winds of 130 km/h there", "winds of 130 kilometres per hour there", ""),
+        ("winds of 130 km/h there", "winds of 130 miles per hour there", "unit"),
+        ("at 60 mph there", "at 60 miles per hour there", ""),
+        ("nach 2 Stunden und 30 Minuten", "nach 150 Minuten", ""),
+        ("2 tbsp of sugar", "two tablespoons of sugar", ""),
+        ("2 tbsp of sugar", "two teaspoons of sugar", "unit"),
+        ("removed in version 5.0 of it", "removed in v5.0 of it", ""),
+        ("removed in version 5.0 of it", "removed in v5.1 of it", "number+code"),
+        ("two hundred and fifty thousand dollars", "$250,000", ""),
+        ("between one hundred and two thousand", "between 100 and 2,000", ""),
+    ],
+)
+def test_measures_and_numbers(a: str, b: str, kinds: str) -> None:
+    assert kinds_in_a_letter(a, b) == kinds
