@@ -234,19 +234,41 @@ def _kinds_of_facts(a: Sequence[SlotToken], b: Sequence[SlotToken]) -> set[FactK
 
 
 def _has_other_negation(a: Part, b: Part) -> bool:
-    """Whether the number of negations is odd in one text only. A negation at an end of the text belongs to a sentence
-    that goes on in the other one."""
-    if max(len(a), len(b)) > _MAX_NEGATION or not a.first or a.end >= len(a.text):
+    """Whether the number of negations is odd in one text only."""
+    if max(len(a), len(b)) > _MAX_NEGATION:
         return False
     negations = _negations(a), _negations(b)
-    if sum(negations) % 2 == 0:
+    if sum(negations) % 2 == 0 or not (_is_inside(a) or _denies_its_sentence(a, b)):
         return False
     is_known = any(one.key in words.NOT_NEGATED for one in (*a.tokens, *b.tokens))
     return is_known or not (len(a) and len(b) and is_variant(a.written, b.written))
 
 
 def _negations(part: Part) -> int:
-    return sum(one.key in words.NEGATIONS for one in part.tokens)
+    """The number of negations; ``ne pas`` is one."""
+    keys = [one.key for one in part.tokens]
+    halves = sum(one == "ne" and not words.NEGATIONS.isdisjoint(keys[k + 1 :]) for k, one in enumerate(keys))
+    return sum(one in words.NEGATIONS for one in keys) - halves
+
+
+def _is_inside(part: Part) -> bool:
+    return part.first > 0 and part.end < len(part.text)
+
+
+def _denies_its_sentence(a: Part, b: Part) -> bool:
+    """Whether a change at the beginning, or the end, of both texts is a negation with nothing but function words, in a
+    sentence of which the rest is in both: otherwise it is another sentence, or goes on in one text."""
+    parts = [part for part in (a, b) if len(part)]
+    if any(one.flags & _CONTENT and one.key not in words.NEGATIONS for part in parts for one in part.tokens):
+        return False
+    if not (a.first or b.first):
+        return all(part.end < len(part.text) and not _begins_a_sentence(part.text, part.end) for part in parts)
+    is_end = a.end == len(a.text) and b.end == len(b.text)
+    return is_end and all(part.first and not _begins_a_sentence(part.text, part.first) for part in parts)
+
+
+def _begins_a_sentence(text: FactTokens, token: int) -> bool:
+    return bool(text.flags[token] & TokenFlag.START)
 
 
 def _are_other_sizes(a: Part, b: Part) -> bool:

@@ -34,7 +34,7 @@ _BEGINNINGS = tuple(
 )
 _ENDS = tuple((one[::-1], other[::-1]) for one, other in _pairs("or/ee er/ee ful/less ette/"))
 """Each from its last letter on; leatherette is no leather."""
-_DENYING = ("un", "in", "im", "il", "ir", "non", "dis", "mis", "de", "des", "dés")
+_DENYING = ("un", "in", "im", "il", "ir", "non", "dis", "mis", "de", "des", "dés", "ne", "nie", "не")
 _ENDS_OF_ADJECTIVES = ("ic", "al", "ous", "isch", "ique", "ico", "ica", "chron")
 """Those before which ``a`` denies: asymmetric, but not around."""
 _DENYING_ENDS = (("ます", "ません"), ("ました", "ませんでした"), ("です", "ではありません"), ("る", "ない"))
@@ -55,7 +55,7 @@ def deny_each_other(one: str, other: str) -> bool:
     return len(short) >= _MIN_REST and (
         any(long == beginning + short for beginning in _DENYING)
         or (long == f"i{short}" and short[0] == "l")  # ilimitado
-        or (long == f"a{short}" and short.endswith(_ENDS_OF_ADJECTIVES))
+        or (long == f"a{short}" and short.removesuffix("ly").endswith(_ENDS_OF_ADJECTIVES))
     )
 
 

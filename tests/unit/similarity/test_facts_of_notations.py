@@ -1,4 +1,4 @@
-"""Facts in one notation and another: currencies, times of day, measures."""
+"""Facts in one notation and another: currencies, times of day, measures. Negations at the ends of a text."""
 
 from __future__ import annotations
 
@@ -115,3 +115,31 @@ def test_times(a: str, b: str, kinds: str) -> None:
 )
 def test_measures_and_numbers(a: str, b: str, kinds: str) -> None:
     assert kinds_in_a_letter(a, b) == kinds
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "differ"),
+    [
+        ("Never open the valve while it runs.", "Open the valve while it runs.", True),
+        ("Do not open the valve while it runs.", "Open the valve while it runs.", True),
+        ("Don't open the valve while it runs.", "Do not open the valve while it runs.", False),
+        ("No refunds", "Refunds", True),
+        ("Without warranty of any kind", "With warranty of any kind", True),
+        ("Keine Rückgabe reduzierter Ware", "Rückgabe reduzierter Ware", True),
+        ("Ne pas congeler après ouverture", "Congeler après ouverture", True),
+        ("Il ne paie pas la facture en avril", "Il paie la facture en avril", True),
+        ("No abrir la válvula en marcha", "Abrir la válvula en marcha", True),
+        ("Не открывать клапан при работе", "Открывать клапан при работе", True),
+        ("Smoking is allowed here, pets are not.", "Smoking is allowed here, pets are.", True),
+        ("The members said that they did not.", "The members said that they did.", True),
+        ("No worries! Open the valve while it runs.", "Open the valve while it runs.", False),
+        ("Not yet: open the valve while it runs.", "Open the valve while it runs.", False),
+        ("Open the valve while it runs. No.", "Open the valve while it runs.", False),
+        ("Open the valve while it runs, not while it", "Open the valve while it runs", False),
+        ("The data is written synchronously to it.", "The data is written asynchronously to it.", True),
+        ("независимый совет по этому делу сегодня", "зависимый совет по этому делу сегодня", True),
+    ],
+)
+def test_negations_at_an_end(a: str, b: str, differ: bool) -> None:
+    """What is added before, or after, a sentence denies nothing in it."""
+    assert ("negation" in kinds_of(a, b)) == differ
