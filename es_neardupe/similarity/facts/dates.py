@@ -21,6 +21,7 @@ _PART_OF_DAY = re.compile(
     rf"|\s?(?:ч\.?|час(?:а|ов)?)\s(?P<after_hours>{'|'.join(calendar.PARTS_OF_DAY_AFTER_HOURS)})\b",
     re.IGNORECASE,
 )
+_BEFORE_PAST = frozenset(part.split()[0] for part in calendar.PARTS_OF_HOURS)
 _ROUND_HOURS = re.compile(r"(?:[01]\d|2[0-3])[0-5]\d ?(?:hours|hrs|h)", re.IGNORECASE)
 _HOUR = re.compile(r"(?P<hour>[01]?\d|2[0-4])(?:[.](?P<minute>[0-5]\d))?")
 _POINTED_TIME = re.compile(r"[012]?\d\.[0-5]\d")
@@ -305,9 +306,12 @@ class DateReader(Reader):
 
     def _time_of_a_word(self, i: int) -> int:
         """``kl. 15``, ``half past three``, ``quarter to 4 p.m.``; 0 if no such time begins with the word."""
-        if self.raw[i][0].lower() in calendar.BEFORE_HOURS:
+        low = self.raw[i][0].lower()
+        if low in calendar.BEFORE_HOURS:
             return self._hour_after_its_word(i)
-        minutes = calendar.PARTS_OF_HOURS.get(f"{self.raw[i][0].lower()} {self.next_word(i + 1)}", 0)
+        if low not in _BEFORE_PAST:
+            return 0
+        minutes = calendar.PARTS_OF_HOURS.get(f"{low} {self.next_word(i + 1)}", 0)
         written = self.next_word(i + 2) if minutes else ""
         hour = int(written) if written.isdecimal() else words.SPELLED_NUMBERS.get(written, 0)
         if not 0 < hour <= 12:

@@ -63,9 +63,10 @@ _RAW = re.compile(
     rf"|(?P<version>(?=[\dv]){_START}(?!\d{{1,3}}(?:\.\d{{3}})+\b)(?:v\d+\.|\d+\.\d+\.)\d+(?:\.\d+)*[a-z]?{_END})"
     rf"|(?P<thread>(?=[MST]){_START}(?:M|ST|Tr) ?\d+(?:[.,]\d+)?(?:\s?[x×X]\s?\d+(?:[.,]\d+)?)+(?:\s?mm)?{_END})"
     rf"|(?=[{CHINESE}]){_OF_CHINESE_NUMERALS}"
-    rf"|(?P<half_of_day>(?:{'|'.join(HALVES_OF_DAY)})\s?(?:\d{{1,2}}|{_CHINESE_DAY})\s?[時时點点시]{_EAST_ASIAN_MINUTE}?)"
+    rf"|(?P<half_of_day>(?=[{''.join(one[0] for one in HALVES_OF_DAY)}])(?:{'|'.join(HALVES_OF_DAY)})"
+    rf"\s?(?:\d{{1,2}}|{_CHINESE_DAY})\s?[時时點点시]{_EAST_ASIAN_MINUTE}?)"
     rf"|(?P<symbol>{SYMBOL})"
-    rf"|(?P<code>{_START}(?!(?:{'|'.join(_CODES)}|Rs|Rp|RM|kr)\d)"
+    rf"|(?P<code>{_START}(?!(?=[A-Zk][A-Za-z]{{1,2}}\d)(?:{'|'.join(_CODES)}|Rs|Rp|RM|kr)\d)"
     rf"(?:[A-Z]{{2}}\d\d(?: [A-Z\d]{{4}}){{3,7}}(?: [A-Z\d]{{1,3}})?{_END}"  # an IBAN
     rf"|[^\W\d_{_UNCASED}]+(?:-?\d+)(?:-?[^\W_{_UNCASED}]+)*))"
     r"|(?P<number>(?:(?<![^\s(\[])[-−])?\d+(?:[.,'’\u00a0\u2009\u202f]\d+)*)"
