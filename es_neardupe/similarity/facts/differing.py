@@ -7,7 +7,7 @@ text has facts there that cannot be the same. The result for (b, a) is that for 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -362,6 +362,8 @@ def _left_over(
     x, y = (next((one for one in title if one.key in products.CONDITIONS), None) for title in titles)
     if bool(x) != bool(y):
         yield FactKind.WORD, x, y
+    if any(_is_a_noun(one, titles[1]) for one in titles[0]):
+        yield from _other_parts(*map(_parts_of, texts, titles))
     yield from _other_qualities(*titles)
     if min(map(len, titles)) >= _MIN_TITLE:
         a, b = _words_of_one(texts, titles)
@@ -379,6 +381,36 @@ def _words_of_one(
     ]
     for side, other in zip(words_of_one, reversed(words_of_one), strict=True):
         yield [one for one in side if not any(_may_be_same(one.key, known.key) for known in other)]
+
+
+def _parts_of(text: FactTokens, title: Sequence[SlotToken]) -> dict[str, SlotToken]:
+    """The flavours of a product, and the parts, unless they come with it: ``drill with charger``."""
+    found = {}
+    for one in title:
+        if flavour := products.FLAVOURS.get(one.key):
+            found[flavour] = one
+        elif part := products.PARTS.get(one.key):
+            before = text.part(max(one.number - 1, 0), one.number).tokens
+            if not any(word.key in products.BEFORE_ADDITIONS for word in before):
+                found[part] = one
+    return found
+
+
+def _other_parts(
+    a: Mapping[str, SlotToken], b: Mapping[str, SlotToken]
+) -> Iterator[tuple[FactKind, SlotToken | None, SlotToken | None]]:
+    """A part or a flavour that one title has and the other lacks."""
+    x, y = (next((one for part, one in side.items() if part not in other), None) for side, other in ((a, b), (b, a)))
+    if x or y:
+        yield FactKind.WORD, x, y
+
+
+def _is_a_noun(token: SlotToken, other: Sequence[SlotToken]) -> bool:
+    """Whether a word is in another title, too, and in lower case in one of them: what the product is, and no brand."""
+    if token.kind or any(token.key in its for its in (products.PARTS, products.FLAVOURS, products.QUALITIES)):
+        return False
+    same = next((one for one in other if one.key == token.key), None)
+    return same is not None and len(token.key) > 1 and (token.written.islower() or same.written.islower())
 
 
 def _other_qualities(a: Sequence[SlotToken], b: Sequence[SlotToken]) -> Iterator[tuple[FactKind, SlotToken, SlotToken]]:

@@ -78,3 +78,95 @@ QUALITIES = {
     for word in words
 }
 """Word -> what it says of a product, and the values that it may have: a boy is a child."""
+
+
+def _by_line(lines: str) -> dict[str, str]:
+    """The words of each line, with its first one."""
+    rows = (line.split() for line in lines.strip().splitlines())
+    return {word: row[0] for row in rows for word in row}
+
+
+PARTS = _by_line(
+    """
+    case cases cover covers sleeve hülle schutzhülle étui coque funda custodia
+    strap straps armband correa cinturino
+    charger ladegerät chargeur cargador caricabatterie
+    cable kabel câble cavo
+    adapter adaptateur adaptador adattatore
+    filter filters filtre filtres filtro filtri
+    refill refills nachfüllpack nachfüllbeutel nachfüller recharge recarga ricarica
+    replacement spare ersatz ersatzteil rechange repuesto ricambio
+    cartridge cartridges toner ink tinte patrone druckerpatrone encre tinta inchiostro cartouche cartucho cartuccia
+    blades klingen lames cuchillas
+    heads aufsteckbürsten brossettes
+    holder stand mount bracket halter halterung ständer soporte supporto
+    lid deckel couvercle coperchio
+    legs beine
+    reel
+    pads polster
+    protector schutzfolie panzerglas displayschutz
+    remote fernbedienung télécommande telecomando
+    upgrade
+    """
+)
+"""Parts of products: a title that has one of them is that of another product. Those in a line are one."""
+FLAVOURS = _by_line(
+    """
+    cherry kirsche kirsch cerise cereza ciliegia
+    lemon zitrone citron limón limone
+    lime limette
+    strawberry erdbeere erdbeer fraise fresa fragola
+    raspberry himbeere himbeer framboise frambuesa lampone
+    blueberry heidelbeere blaubeere myrtille arándano mirtillo
+    cranberry
+    banana banane plátano
+    apfel manzana mela
+    peach pfirsich pêche melocotón
+    apricot aprikose abricot albaricoque albicocca
+    mango
+    pineapple ananas piña
+    coconut kokos coco cocco
+    grapefruit pamplemousse pomelo pompelmo
+    melon melone watermelon wassermelone pastèque sandía anguria
+    passionfruit maracuja maracuyá
+    ginger ingwer gingembre jengibre zenzero
+    cinnamon zimt cannelle canela cannella
+    vanilla vanille vainilla vaniglia
+    caramel karamell caramelo caramello
+    hazelnut haselnuss noisette avellana nocciola
+    almond mandel amande almendra mandorla
+    peanut erdnuss cacahuète cacahuete arachide
+    pistachio pistazie pistache pistacho pistacchio
+    mint peppermint minze pfefferminze menthe menta
+    lavender lavendel lavande lavanda
+    eucalyptus eukalyptus eucalipto
+    jasmine jasmin jazmín gelsomino
+    chamomile kamille camomille manzanilla camomilla
+    honey honig miel miele
+    garlic knoblauch ail ajo aglio
+    onion zwiebel oignon cebolla cipolla
+    basil basilikum basilic albahaca basilico
+    vinegar essig vinaigre vinagre aceto
+    chili chilli
+    paprika
+    salmon lachs saumon salmón salmone
+    tuna thunfisch thon atún tonno
+    chicken huhn hähnchen poulet pollo
+    beef rind bœuf boeuf ternera manzo
+    matcha
+    zero diet
+    unsweetened ungesüßt
+    alcohol alkoholfrei
+    sugar zuckerfrei
+    gluten glutenfrei
+    lactose laktosefrei
+    wholegrain wholemeal vollkorn integrale
+    spicy scharf piquant picante piccante
+    smoked geräuchert fumé ahumado affumicato
+    dvd
+    audiobook hörbuch
+    """
+)
+"""The same of flavours and other variants."""
+BEFORE_ADDITIONS = words_of("with w incl including inkl inklusive mit avec con")
+"""Words before a part that comes with the product."""

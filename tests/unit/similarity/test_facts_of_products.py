@@ -1,0 +1,35 @@
+"""A word in one title of a product only: parts and flavours make another product, other words do not."""
+
+from __future__ import annotations
+
+import pytest
+
+from es_neardupe.options import FactKind
+from es_neardupe.similarity.facts.differing import differing_facts
+from es_neardupe.similarity.facts.tokens import fact_tokens
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "differ"),
+    [
+        ("Cherry cola 330 ml", "Cola 330 ml", True),
+        ("Lemon iced tea 1.5 l", "Iced tea 1.5 l", True),
+        ("Activia yogurt strawberry 4 x 125 g", "Activia yogurt 4 x 125 g", True),
+        ("Activia yogurt strawberry banana 4 x 125 g", "Activia yogurt strawberry 4 x 125 g", True),
+        ("Dove body wash lavender 250 ml", "Dove body wash 250 ml", True),
+        ("Sodastream syrup cola zero 500 ml", "Sodastream syrup cola 500 ml", True),
+        ("Logitech MX Keys keyboard cover", "Logitech MX Keys keyboard", True),
+        ("Makita battery charger 18 V 5 Ah", "Makita battery 18 V 5 Ah", True),
+        ("Bosch cordless drill 18 V with charger", "Bosch cordless drill 18 V", False),  # it comes with the product
+        ("Canon EOS R50 camera incl. charger", "Canon EOS R50 camera", False),
+        ("HP 301XL ink cartridge black", "HP 301XL black", False),  # no word says that the other title is no cartridge
+        ("Bounty coconut 6 x 57 g", "Bounty 6 x 57 g", False),
+        ("Spigen Ultra Hybrid case iPhone 15", "Spigen Ultra Hybrid iPhone 15", False),
+        ("Sony WH-1000XM4 wireless headphones black", "Sony WH-1000XM4 headphones, black", False),
+        ("Ferrero Nutella 450 g", "Nutella 450 g", False),
+    ],
+)
+def test_a_word_of_one_title(a: str, b: str, differ: bool) -> None:
+    found = differing_facts(fact_tokens(a), fact_tokens(b))
+    assert [one.kinds for one in found] == [(FactKind.WORD,)] * differ
+    assert len(differing_facts(fact_tokens(b), fact_tokens(a))) == len(found)
