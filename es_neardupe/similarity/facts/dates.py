@@ -21,6 +21,7 @@ _PART_OF_DAY = re.compile(
     rf"|\s?(?:ч\.?|час(?:а|ов)?)\s(?P<after_hours>{'|'.join(calendar.PARTS_OF_DAY_AFTER_HOURS)})\b",
     re.IGNORECASE,
 )
+_AFTER_ORDINALS = words.AFTER_ORDINALS | {"quartal", "halbjahr"}
 _BEFORE_PAST = frozenset(part.split()[0] for part in calendar.PARTS_OF_HOURS)
 _ROUND_HOURS = re.compile(r"(?:[01]\d|2[0-3])[0-5]\d ?(?:hours|hrs|h)", re.IGNORECASE)
 _HOUR = re.compile(r"(?P<hour>[01]?\d|2[0-4])(?:[.](?P<minute>[0-5]\d))?")
@@ -48,6 +49,12 @@ def may_be_hour(time: str, other: str, written: str) -> bool:
         return written[:4] == f"{hour:0>2}{minute}"
     duration = 3600 * int(hour) + 60 * int(minute) + sum(map(int, seconds))
     return other in (f"u:time:{duration:.6g}", f"u:time:{duration // 60:.6g}" if not seconds else "")
+
+
+def may_be_day(date: str, written: str) -> bool:
+    """Whether a number is the day and the month of a date with this key: ``01.08`` and 1 August."""
+    day, _, month = written.partition(".")
+    return len(month) == 2 and day.isdigit() and month.isdigit() and date.endswith(f"-{int(month)}-{int(day)}")
 
 
 def are_equal_times(time: str, other: str) -> bool:
@@ -109,7 +116,7 @@ class DateReader(Reader):
         text = self.raw[i][0]
         if not (text.isdigit() and len(text) <= 2 and 0 < int(text) <= 31):
             return 0
-        if self.near(k) in ("quartal", "halbjahr"):
+        if self.near(k) in _AFTER_ORDINALS and (self.near(k) not in words.AFTER_ORDINALS or "." in self.between(k)):
             return self._ordinal(text, start, k)
         k += self.near(k) in ("of", "de")
         month = self.near(k)

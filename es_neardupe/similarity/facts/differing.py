@@ -17,7 +17,7 @@ from es_neardupe.keys.text import Range
 from es_neardupe.options import FactKind
 from es_neardupe.similarity.facts import product_words as products
 from es_neardupe.similarity.facts import vocabulary as words
-from es_neardupe.similarity.facts.dates import are_equal_times, may_be_hour
+from es_neardupe.similarity.facts.dates import are_equal_times, may_be_day, may_be_hour
 from es_neardupe.similarity.facts.names import has, is_name, replaced_words
 from es_neardupe.similarity.facts.opposites import are_opposites
 from es_neardupe.similarity.facts.spelling import differ_in_layout_only, digit_groups, have_equal_signs, is_variant
@@ -485,6 +485,8 @@ def _may_be(one: SlotToken, other: SlotToken) -> bool:
     """Whether a fact is another notation of one of another form: a share, a time of day, or a decade."""
     if one.key[:3] == "d:t":
         return are_equal_times(one.key, other.key) or may_be_hour(one.key, other.key, other.written)
+    if one.key[:2] == "d:" and "-" in one.key and other.kind is FactKind.NUMBER:
+        return may_be_day(one.key, other.written)
     if one.key[:3] == "d:*" and one.key[-1] == "s":
         return other.key[:2] == "d:" and other.key[-3:] == one.key[-3:]
     return _is_share(one.key, other.key)

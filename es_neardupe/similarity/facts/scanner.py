@@ -65,6 +65,7 @@ AFTER_NUMBERS = frozenset().union(
     words.PER_CENT,
     words.PER,
     calendar.CLOCKS,
+    words.AFTER_ORDINALS,
     words_of("x by mal o am pm a p quartal halbjahr of de del da di d and fl bps basis"),
 )
 """Words that may belong to a number before them."""

@@ -118,6 +118,13 @@ ORDINALS = numbered(
     """,
 )
 ORDINALS |= {word: 10 * tens for tens, word in enumerate(["thirtieth", "fortieth", "fiftieth", "sixtieth"], 3)}
+AFTER_ORDINALS = words_of(
+    """
+    stock stockwerk obergeschoss og etage lebensjahr jahrhundert auflage klasse platz runde spieltag geburtstag
+    jahrestag kapitel stelle patro piętro emelet kerros kat etasje sal våning
+    """
+)
+"""Nouns before which a number with a full stop is an ordinal: ``3. Stock``."""
 ORDINAL_ENDINGS = words_of("st nd rd th er ère e ème º ª")
 
 MAGNITUDES = valued(

@@ -111,6 +111,11 @@ def test_times(a: str, b: str, kinds: str) -> None:
         ("removed in version 5.0 of it", "removed in v5.1 of it", "number+code"),
         ("two hundred and fifty thousand dollars", "$250,000", ""),
         ("between one hundred and two thousand", "between 100 and 2,000", ""),
+        ("eine Wohnung im 3. Stock hier", "eine Wohnung im dritten Stock hier", ""),
+        ("eine Wohnung im 3. Stock hier", "eine Wohnung im vierten Stock hier", "number"),
+        ("Hilfe ab Seite 3. Stock und Bank", "Hilfe ab Seite 3. Stock und Bank", ""),
+        ("frei ab 1. August hier", "frei ab 01.08. hier", ""),
+        ("frei ab 1. August hier", "frei ab 01.09. hier", "number+date"),
     ],
 )
 def test_measures_and_numbers(a: str, b: str, kinds: str) -> None:
