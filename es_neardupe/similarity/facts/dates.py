@@ -13,7 +13,7 @@ from es_neardupe.similarity.facts.reader import Reader
 
 PERIOD = re.compile(r"(?P<part>[QTHS])(?P<number>[1-4])|FY(?P<year>(?:20)?\d\d)")
 PERIOD_OF_YEAR = re.compile(
-    r"(?:(?P<number>[1-4])(?P<part>Q|(?:(?<=[12])H(?=\d|['’ ] ?\d\d)))(?P<year>(?:20)?\d\d)?"
+    r"(?:(?P<number>[1-4])(?P<part>Q|T(?=\d\d|['’ ] ?\d\d)|(?:(?<=[12])H(?=\d|['’ ] ?\d\d)))(?P<year>(?:20)?\d\d)?"
     r"|(?P<year_first>20\d\d)Q(?P<last>[1-4]))(?!\w)"
 )
 _PART_OF_DAY = re.compile(
@@ -25,6 +25,7 @@ _AFTER_ORDINALS = words.AFTER_ORDINALS | {"quartal", "halbjahr"}
 _BEFORE_PAST = frozenset(part.split()[0] for part in calendar.PARTS_OF_HOURS)
 _ROUND_HOURS = re.compile(r"(?:[01]\d|2[0-3])[0-5]\d ?(?:hours|hrs|h)", re.IGNORECASE)
 _HOUR = re.compile(r"(?P<hour>[01]?\d|2[0-4])(?:[.](?P<minute>[0-5]\d))?")
+_PARTS_OF_YEARS = {"Q": "q", "T": "q", "H": "h", "S": "h"}
 _POINTED_TIME = re.compile(r"[012]?\d\.[0-5]\d")
 _DECADE = re.compile(r"(?:1[5-9]|20)?\d0")
 _END_OF_DECADE = re.compile(r"(?:['’]?(?P<s>s)|er(?P<years>[ -]?Jahre)?)(?!\w)")
@@ -41,19 +42,25 @@ def decade_key(year: str) -> str:
 
 
 def may_be_hour(time: str, other: str, written: str) -> bool:
-    """Whether a number, or hours, with this key may be a time of day, or this a duration: ``19.00``, ``1:30``."""
+    """Whether a number, or hours, with this key may be a time of day, or this a duration: ``19``, ``1:30``."""
     hour, minute, *seconds = time[3:].split(":")
     if _POINTED_TIME.fullmatch(written):
         return written.lstrip("0") == f"{hour}.{minute}".lstrip("0")
     if _ROUND_HOURS.fullmatch(written):
         return written[:4] == f"{hour:0>2}{minute}"
     duration = 3600 * int(hour) + 60 * int(minute) + sum(map(int, seconds))
-    return other in (f"u:time:{duration:.6g}", f"u:time:{duration // 60:.6g}" if not seconds else "")
+    others = {f"u:time:{duration:.6g}"}
+    if not seconds:
+        others |= {f"u:time:{duration // 60:.6g}", f"n:{hour}" if minute == "00" else ""}
+    return other in others
 
 
 def may_be_day(date: str, written: str) -> bool:
-    """Whether a number is the day and the month of a date with this key: ``01.08`` and 1 August."""
+    """Whether a number is the day, or the day and the month, of a date with this key: ``1`` or ``01.08`` and 1
+    August."""
     day, _, month = written.partition(".")
+    if not month:
+        return day.isdigit() and date.endswith(f"-{int(day)}")
     return len(month) == 2 and day.isdigit() and month.isdigit() and date.endswith(f"-{int(month)}-{int(day)}")
 
 
@@ -177,6 +184,18 @@ class DateReader(Reader):
         self._add(kind, key, start, end)
         return i + 1
 
+    def _short_date(self, i: int) -> int:
+        """``01/07`` without a year, in any order; ``03/2027``."""
+        text, start, end = self.part(i)
+        one, other = text.split("/")
+        low, high = sorted((int(one), int(other)))
+        if len(other) == 4:
+            key = date_key(other, int(one))
+        else:
+            key = date_key("", low, high) if high > 12 else f"d:*-?{low}/{high}"
+        self._add(FactKind.DATE, key, start, end)
+        return i + 1
+
     def _years(self, i: int) -> int:
         """``2025/26`` or ``2025-2026``; 0 if it is something else."""
         year, start, end = self.part(i)
@@ -257,21 +276,21 @@ class DateReader(Reader):
             self._add(FactKind.DATE, f"n:{whole_year(match['year'])}", start + 2, end)
             return i + 1
         has_year = self.is_year(i + 1) or self._is_short_year(i + 1) or self.near(i + 1)[:2] == "fy"
-        part, number = "q" if match["part"] in "QT" else "h", match["number"]
+        part, number = _PARTS_OF_YEARS[match["part"]], match["number"]
         if match["part"] != "Q" and not (has_year and (part == "q" or number in "12")):
             return 0
         self._add(FactKind.DATE, f"d:{part}{number}", start, end)
         return self._short_year(i + 1)
 
     def _period_of_year(self, i: int, match: re.Match[str]) -> int:
-        """``3Q25``, ``2Q``, ``1H25``, ``2025Q3``."""
+        """``3Q25``, ``2Q``, ``1T 2026``, ``1H25``, ``2025Q3``."""
         start, end = match.span()
         k = self.first_after(i + 1, end)
         if year := match["year_first"]:
             self._add(FactKind.DATE, f"n:{year}", start, start + 4)
             self._add(FactKind.DATE, f"d:q{match['last']}", start + 4, end)
             return k
-        self._add(FactKind.DATE, f"d:{match['part'].lower()}{match['number']}", start, start + 2)
+        self._add(FactKind.DATE, f"d:{_PARTS_OF_YEARS[match['part']]}{match['number']}", start, start + 2)
         if year := match["year"]:
             self._add(FactKind.DATE, f"n:{whole_year(year)}", start + 2, end)
             return k

@@ -342,8 +342,12 @@ def _left_over(
 ) -> Iterator[tuple[FactKind, SlotToken | None, SlotToken | None]]:
     """Each kind of which both sides have facts, and none that may be the same, with the first of each side; then words
     by which products differ."""
+    facts = [[one for one in side if one.kind and not one.mark] for side in left]
     for kind in _NUMERIC:
-        a, b = ([one for one in side if one.kind is kind and not one.mark] for side in left)
+        a, b = (
+            [one for one in side if one.kind is kind and not _is_of_another_kind(one, other)]
+            for side, other in zip(facts, reversed(facts), strict=True)
+        )
         if a and b and not any(are_compatible(x, y) for x in a for y in b):
             yield kind, a[0], b[0]
     a, b = (
@@ -369,6 +373,11 @@ def _left_over(
         a, b = _words_of_one(texts, titles)
         if len(a) == len(b) == 1:
             yield FactKind.WORD, a[0], b[0]
+
+
+def _is_of_another_kind(one: SlotToken, others: Iterable[SlotToken]) -> bool:
+    """Whether a fact may be one of another kind: of 5-10 €, one title may give the currency to the first amount."""
+    return any(other.kind is not one.kind and are_compatible(one, other) for other in others)
 
 
 def _words_of_one(
@@ -508,9 +517,8 @@ def _as_date(one: SlotToken, other: SlotToken) -> str:
 def _are_compatible_dates(one: Sequence[str], other: Sequence[str]) -> bool:
     """Whether two dates agree in what is known of both. Of two parts instead of three, the second is ``?day/month`` in
     any order."""
-    if len(one) == len(other) == 3:
+    if len(one) == len(other):
         return all(x == y or "*" in (x, y) for x, y in zip(one, other, strict=True))
     long, short = (one, other) if len(one) == 3 else (other, one)
-    if len(long) == 3 and len(short) == 2 and short[1][0] == "?":
-        return short[0] == long[0] and set(long[1:]) == set(short[1][1:].split("/"))
-    return False
+    same_year = short[0] == long[0] or "*" in (short[0], long[0])
+    return same_year and set(long[1:]) == set(short[1].removeprefix("?").split("/"))

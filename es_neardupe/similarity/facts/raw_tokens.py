@@ -35,6 +35,7 @@ _BEGINS_WITH_A_DIGIT = (
     rf"|(?P<east_asian_time>(?<!\d)\d{{1,2}}\s?(?:(?:[時时](?![間间])|시(?!간)){_EAST_ASIAN_MINUTE}?|[點点]{_EAST_ASIAN_MINUTE}))"
     rf"|(?P<date>{_START}\d{{1,2}}(?P<separator>[./-])\d{{1,2}}(?P=separator)(?:\d{{4}}|\d\d){_END}"
     rf"|\b\d\d \d\d (?:19|20)\d\d\b)"
+    rf"|(?P<short_date>(?<![\w./])(?:0[1-9]/(?:0[1-9]|[12]\d|3[01]|20\d\d)|1[0-2]/20\d\d|(?:[12]\d|3[01])/0[1-9])(?![\w/]))"
     rf"|(?P<named_date>{_START}{_DAY}-{_MONTH_NAME}-(?:\d{{4}}|\d\d){_END})"
     rf"|(?P<time>{_START}\d{{1,2}}(?::\d\d(?::\d\d)?|(?: ?h ?| (?:Uhr|uur) )[0-5]\d(?! ?min))"
     rf"(?:{_END}|(?=[ap]\.?m|[AP]\.?M)))"

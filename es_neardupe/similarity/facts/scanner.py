@@ -122,6 +122,7 @@ class _Scanner(DateReader):
                 "chinese": self._chinese,
                 "east_asian_time": self._east_asian_time,
                 "half_of_day": self._east_asian_time,
+                "short_date": self._short_date,
                 "named_date": self._named_date,
                 "pack": self._pack,
                 "sign": self._sign,
@@ -533,7 +534,8 @@ class _Scanner(DateReader):
         is_dimension = letters == "d"  # 2D
         is_generation = value in ("2", "3", "4", "5", "6") and self.raw[k][0] == "G"  # 5G is no mass
         if letters in words.ORDINAL_ENDINGS:
-            month = k + 2 if self.near(k + 1) == "of" else k + 1
+            month = k + 1 + (self.near(k + 1) == "day")
+            month += self.near(month) == "of"
             if self.near(month) in calendar.MONTHS and self.raw[month][0][0].isupper() and float(value) <= 31:
                 return self._day_first(month, str(int(float(value))), start)
             return self._ordinal(value, start, k + 1)
