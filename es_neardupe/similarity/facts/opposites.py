@@ -28,13 +28,13 @@ _BEGINNINGS = tuple(
     _pairs(
         """
         in/ex in/de im/ex hyper/hypo over/under inter/intra ante/post pre/post macro/micro sub/super up/down auf/ab
-        auf/zu ein/aus
+        auf/zu ein/aus en/de en/dis ver/ent
         """
     )
 )
 _ENDS = tuple((one[::-1], other[::-1]) for one, other in _pairs("or/ee er/ee ful/less ette/"))
 """Each from its last letter on; leatherette is no leather."""
-_DENYING = ("un", "in", "im", "il", "ir", "non", "dis", "mis", "de", "des", "dés", "ne", "nie", "не")
+_DENYING = ("un", "in", "im", "il", "ir", "non", "dis", "mis", "de", "des", "dé", "dés", "ne", "nie", "не")
 _ENDS_OF_ADJECTIVES = ("ic", "al", "ous", "isch", "ique", "ico", "ica", "chron")
 """Those before which ``a`` denies: asymmetric, but not around."""
 _DENYING_ENDS = (("ます", "ません"), ("ました", "ませんでした"), ("です", "ではありません"), ("る", "ない"))
