@@ -61,6 +61,19 @@ NOT_A_MONTH_ALONE = words_of("may mar jan dec march maja mei maj marca mart nisa
 NOT_BEFORE_A_YEAR = frozenset(("march", "mars"))
 """Months that are other words too: in lower case after a day, only with a year."""
 
+MONTHS_IN_LOWER_CASE = (
+    frozenset(word for word in MONTHS if len(word) > 3)
+    - words_of(
+        """
+    january february march april june july august september october november december sept mars
+    januar jänner februar märz juni juli oktober dezember mart maart marca marta marts märz
+    juin juil janv févr febr
+    """
+    )
+    - NOT_A_MONTH_ALONE
+)
+"""Those of languages that write them without capitals, and that are no other words."""
+
 WEEKDAYS = numbered(
     1,
     """

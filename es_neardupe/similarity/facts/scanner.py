@@ -175,7 +175,8 @@ class _Scanner(DateReader):
             after = self._month_first(i)
             if after:
                 return after
-        if low in calendar.MONTHS and is_capitalised and low not in calendar.NOT_A_MONTH_ALONE:
+        is_month = low in calendar.MONTHS and is_capitalised and low not in calendar.NOT_A_MONTH_ALONE
+        if is_month or low in calendar.MONTHS_IN_LOWER_CASE:
             self._add(FactKind.DATE, date_key("", calendar.MONTHS[low]), start, end)
         elif (
             low in calendar.WEEKDAYS
