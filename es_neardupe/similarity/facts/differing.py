@@ -41,6 +41,8 @@ _NUMERIC = (FactKind.AMOUNT, FactKind.UNIT, FactKind.DATE, FactKind.NUMBER, Fact
 _SUFFIXES = frozenset("abcdef")
 """Small letters that make another number of one, unlike that of 1080p."""
 _CONTENT = TokenFlag.CONTENT.value
+_POSTCODE = re.compile(r"[A-Z]{1,2}-\d{4,5}")
+"""With the letters of a country, which need not be written."""
 _SIZE_IN_DIGITS = re.compile(r"n:\d{1,2}")
 _NOT_IN_A_SIZE = re.compile(r"[.'’&]")
 
@@ -211,6 +213,8 @@ def _are_codes_with_other_letters(a: Sequence[SlotToken], b: Sequence[SlotToken]
         return False
     one, other = ("".join(filter(str.isalpha, side[0].written)) for side in (a, b))
     if not (one and other):
+        if any(_POSTCODE.fullmatch(side[0].written) for side in (a, b)):
+            return False
         return (one + other).isupper() or (one + other) in _SUFFIXES
     one, other = one.casefold(), other.casefold()
     return not (one.startswith(other) or other.startswith(one))
@@ -259,7 +263,8 @@ def _denies_its_sentence(a: Part, b: Part) -> bool:
     """Whether a change at the beginning, or the end, of both texts is a negation with nothing but function words, in a
     sentence of which the rest is in both: otherwise it is another sentence, or goes on in one text."""
     parts = [part for part in (a, b) if len(part)]
-    if any(one.flags & _CONTENT and one.key not in words.NEGATIONS for part in parts for one in part.tokens):
+    others = (one for part in parts for one in part.tokens if one.key not in words.NEGATIONS | words.NOT_NEGATED)
+    if any(one.flags & _CONTENT for one in others):
         return False
     if not (a.first or b.first):
         return all(part.end < len(part.text) and not _begins_a_sentence(part.text, part.end) for part in parts)

@@ -24,6 +24,7 @@ _CURRENCY = "|".join(sorted((word for word in CURRENCIES if word not in CURRENCY
 _CODES = sorted(code.upper() for code in CODES_BEFORE_AMOUNTS if len(code) == 3)
 _MONTH, _DAY = r"(?:0?[1-9]|1[0-2])", r"(?:0?[1-9]|[12]\d|3[01])"
 _MONTH_NAME = r"(?i:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
+SCREW = re.compile(rf"(?:M|ST|Tr) ?\d+(?:[.,]\d+)?(?:\s?[x×X]\s?\d+(?:[.,]\d+)?)+(?:\s?mm)?{_END}")
 _CHINESE_DAY = "[一二三四五六七八九十]{1,3}"
 _EAST_ASIAN_MINUTE = r"(?:\s?(?:\d{1,2}\s?[分분]|半|반))"
 _BEGINS_WITH_A_DIGIT = (
@@ -62,7 +63,7 @@ _RAW = re.compile(
     r"|(?P<phone>\+\d[\d ()/.-]{5,}\d|\(\d{3}\)\s?\d{3}[-. ]\d{4}\b|\b\d{3}[-.]\d{3}[-.]\d{4}\b|\b\d{3}[-/]\d{4}\b)"
     rf"|(?=[\d½¼¾⅓⅔⅛⅜⅝⅞])(?:{_BEGINS_WITH_A_DIGIT})"
     rf"|(?P<version>(?=[\dv]){_START}(?!\d{{1,3}}(?:\.\d{{3}})+\b)(?:v\d+\.|\d+\.\d+\.)\d+(?:\.\d+)*[a-z]?{_END})"
-    rf"|(?P<thread>(?=[MST]){_START}(?:M|ST|Tr) ?\d+(?:[.,]\d+)?(?:\s?[x×X]\s?\d+(?:[.,]\d+)?)+(?:\s?mm)?{_END})"
+    rf"|(?P<screw>(?=[MST]){_START}{SCREW.pattern})"
     rf"|(?=[{CHINESE}]){_OF_CHINESE_NUMERALS}"
     rf"|(?P<half_of_day>(?=[{''.join(one[0] for one in HALVES_OF_DAY)}])(?:{'|'.join(HALVES_OF_DAY)})"
     rf"\s?(?:\d{{1,2}}|{_CHINESE_DAY})\s?[時时點点시]{_EAST_ASIAN_MINUTE}?)"

@@ -12,7 +12,7 @@ from es_neardupe.similarity.facts import currencies
 from es_neardupe.similarity.facts import vocabulary as words
 from es_neardupe.similarity.facts.dates import PERIOD, PERIOD_OF_YEAR, DateReader, date_key, decade_key
 from es_neardupe.similarity.facts.numerals import LOSS, chinese, decimal, fraction, myriads, scaled, with_plain_digits
-from es_neardupe.similarity.facts.raw_tokens import BLANKS, NUMBERS, WORDS, YEAR
+from es_neardupe.similarity.facts.raw_tokens import BLANKS, NUMBERS, SCREW, WORDS, YEAR
 from es_neardupe.similarity.facts.reader import Tokens
 from es_neardupe.similarity.facts.spelled_numbers import (
     ordinal_after,
@@ -76,6 +76,7 @@ _CHINESE_SHARE = "百分之"
 _LAST_WORD = re.compile(r"[^\W\d]+$")
 _NO_UNIT = ("", 1.0)
 _LENGTH = "u:length:"
+_BETWEEN_SIDES = re.compile(rf"\s?(?:×|{'|'.join(words.BETWEEN_SIDES)})\s?(?:[WDHLBT]:?\s?)?", re.IGNORECASE)
 _LENGTH_ALONE = re.compile(rf"{_LENGTH}[\d.e+-]+")
 _SHORT_PHONE = len("555-1234")
 _MAX_BASIS_POINTS = 500
@@ -91,9 +92,9 @@ _READ_AS_A_WHOLE = {"fraction": fraction, "myriads": myriads, "chinese": chinese
 
 
 def _unit_named(written: str) -> tuple[str, float] | None:
-    """The dimension and the factor of a unit; None for another word, and for ``M`` and ``H``."""
+    """The dimension and the factor of a unit; None for another word, and for ``M``, ``H`` and ``S``."""
     unit = written.lower()
-    if len(unit) == 1 and (unit not in words.UNITS_OF_ONE_LETTER or written in "MH"):
+    if len(unit) == 1 and (unit not in words.UNITS_OF_ONE_LETTER or written in "MHS"):
         return None
     return words.UNITS_AS_WRITTEN.get(written) or words.UNITS.get(unit)
 
@@ -131,7 +132,7 @@ class _Scanner(DateReader):
                 "date": self._date_of_numbers,
                 "time": self._time,
                 "version": self._version,
-                "thread": self._thread,
+                "screw": lambda i: self._screw(i, self.raw[i]),
                 "code": self._code,
                 "clause": self._code,
                 "phone": self._phone,
@@ -211,9 +212,12 @@ class _Scanner(DateReader):
         low, start = self.raw[i][0].lower(), self.raw[i].start()
         if low in _NUMBERS_BY_PLACE:
             return self._number_by_place(i)
-        is_code = low in currencies.CODES_BEFORE_AMOUNTS and self.near(i + 1) and self.raw[i + 1].lastgroup in NUMBERS
-        if is_code and (currency := currencies.currency_named(self.raw[i][0])):
-            return self._value(i + 1, currency=currency, start=start)
+        currency = currencies.currency_named(self.raw[i][0]) if low in currencies.CODES_BEFORE_AMOUNTS else ""
+        if currency and self.has(i + 1) and self.raw[i + 1].lastgroup in NUMBERS:
+            if self.near(i + 1):
+                return self._value(i + 1, currency=currency, start=start)
+            is_loss = self.between(i + 1) == " (" and _LOSS.fullmatch(self.raw[i + 1][0])
+            return self._loss(i + 1, currency, start) if is_loss else 0
         if low in words.SPELLED_NUMBERS:
             return self._value(i)
         if low in words.HALVES and (of := self._halved(i)):
@@ -368,6 +372,9 @@ class _Scanner(DateReader):
     def _pack(self, i: int) -> int:
         """``24 x 85 g``."""
         text, start, _ = self.part(i)
+        if self.text[max(start - 2, 0) : start] == "M " and (screw := SCREW.match(self.text, start - 2)):  # M 6 x 30
+            self.tokens.remove_last()
+            return self._screw(i, screw)
         if not self.has(i + 1) or self.raw[i + 1].lastgroup not in NUMBERS:
             return i + 1
         after = self._value(i + 1)
@@ -388,12 +395,11 @@ class _Scanner(DateReader):
         self._add(FactKind.CODE, f"c:{text.lower().lstrip('v')}", start, end)
         return i + 1
 
-    def _thread(self, i: int) -> int:
-        """``M4x20``, ``M4 x 20 mm``: a screw."""
-        text, start, end = self.part(i)
-        key = re.sub(r"\s|mm", "", text.lower()).replace("×", "x").replace(",", ".")
-        self._add(FactKind.CODE, f"c:{key}", start, end)
-        return i + 1
+    def _screw(self, i: int, match: re.Match[str]) -> int:
+        """``M4x20``, ``M4 x 20 mm``."""
+        key = re.sub(r"\s|mm", "", match[0].lower()).replace("×", "x").replace(",", ".")
+        self._add(FactKind.CODE, f"c:{key}", *match.span())
+        return self.first_after(i, match.end())
 
     def _code(self, i: int) -> int:
         text, start, end = self.part(i)
@@ -409,7 +415,7 @@ class _Scanner(DateReader):
         if len(text) == _SHORT_PHONE and self.tokens.keys and self.tokens.keys[-1] in words.BEFORE_CODES:
             self._add(FactKind.CODE, f"c:{text.replace('-', '').replace('/', '')}", start, end)
             return i + 1
-        self._add(FactKind.CONTACT, "p:" + "".join(filter(str.isdigit, text)), start, end)
+        self._add(FactKind.CONTACT, "p:" + "".join(filter(str.isdigit, text.replace("(0)", ""))), start, end)
         return i + 1
 
     def _address(self, i: int) -> int:
@@ -632,15 +638,15 @@ class _Scanner(DateReader):
     def _with_other_side(self, key: str, start: int) -> tuple[str, int]:
         """A length with that before it, and where this begins: ``160 cm x 230 cm``, as ``160 x 230 cm``."""
         tokens = self.tokens
-        has_word = bool(tokens.keys) and tokens.keys[-1] in words.BETWEEN_SIDES
-        last = len(tokens) - 1 - has_word
-        if last < 0 or not (key.startswith(_LENGTH) and tokens.keys[last].startswith(_LENGTH)):
-            return key, start
-        if self.text[tokens.ends[last] : start].strip().lower() not in ("×", *words.BETWEEN_SIDES):
+        lengths = (
+            k for k in range(len(tokens) - 1, max(len(tokens) - 4, -1), -1) if tokens.keys[k].startswith(_LENGTH)
+        )
+        last = next(lengths, -1)
+        if last < 0 or not key.startswith(_LENGTH) or not _BETWEEN_SIDES.fullmatch(self.text, tokens.ends[last], start):
             return key, start
         size, _, others = tokens.keys[last].removeprefix(_LENGTH).partition("x")
         first = tokens.starts[last]
-        for _ in range(1 + has_word):
+        while len(tokens) > last:
             tokens.remove_last()
         return f"{key}x{f'{others}x' if others else ''}{size}", first
 

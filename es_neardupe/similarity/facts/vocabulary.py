@@ -11,9 +11,9 @@ from es_neardupe.similarity.facts.word_lists import numbered, valued, words_of
 SPELLED_NUMBERS = valued(
     """
     1 one
-    2 two zwei deux dos twice
-    3 three drei trois tres thrice
-    4 four vier quatre cuatro
+    2 two zwei deux dos twice zweimal
+    3 three drei trois tres thrice dreimal
+    4 four vier quatre cuatro viermal
     5 five fünf cinq cinco
     6 six sechs seis
     7 seven sieben sept siete
@@ -279,7 +279,7 @@ UNITS_AFTER_A = words_of(
 BEFORE_ONE = words_of("a an per ein eine einem einen einer un une una")
 """Words after which something is one, or of one."""
 AFTER_A = UNITS_AFTER_A | SPOKEN_MAGNITUDES
-UNITS_OF_ONE_LETTER = frozenset("lgmvwhлгмч")
+UNITS_OF_ONE_LETTER = frozenset("lgmvwhsлгмч")
 """Others of one letter are rather something else."""
 YEARS_AFTER_NUMBERS = words_of("г год года")
 """Units that are the word year after a number that may be one: ``2026 г.``"""
@@ -329,7 +329,9 @@ AUXILIARIES = words_of("ai are ca could did do does had has have is might must n
 CONTRACTED = {"wo": "will", "ca": "can", "sha": "shall"}
 """Those that have another form there."""
 
-NOT_NEGATED = words_of("with can ever either able ein eine einen einem einer eines")
+NOT_NEGATED = words_of(
+    "with can ever either able always immer toujours siempre sempre ein eine einen einem einer eines"
+)
 """Words that are spelled like their negation: with and without, can and cannot, eine and keine."""
 
 BEFORE_CODES = words_of(
@@ -387,7 +389,8 @@ FUNCTION_WORDS = words_of(
     only own very just der die das ein eine einen einem einer eines und oder aber von zu im am auf für mit aus
     bei nach ist sind war wird werden dass sich es er sie wir le la les un une des du de et ou mais dans sur
     pour par avec est sont que qui il elle el los las una y o pero en con por para son se su said says say
-    according today yesterday tomorrow announced pack packs pk pc pcs piece pieces ct stk stück pièces pezzi piezas
+    according today yesterday tomorrow announced ø dia
+    pack packs pk pc pcs piece pieces ct stk stück pièces pezzi piezas
     """
 )
 ABBREVIATED = {
