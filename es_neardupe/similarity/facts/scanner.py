@@ -11,6 +11,7 @@ from es_neardupe.similarity.facts import calendar_words as calendar
 from es_neardupe.similarity.facts import currencies
 from es_neardupe.similarity.facts import vocabulary as words
 from es_neardupe.similarity.facts.dates import PERIOD, PERIOD_OF_YEAR, DateReader, date_key, decade_key
+from es_neardupe.similarity.facts.measures import LENGTH, MeasureReader, unit_named
 from es_neardupe.similarity.facts.numerals import LOSS, chinese, decimal, fraction, myriads, scaled, with_plain_digits
 from es_neardupe.similarity.facts.raw_tokens import BLANKS, NUMBERS, SCREW, WORDS, YEAR
 from es_neardupe.similarity.facts.reader import Tokens
@@ -73,14 +74,7 @@ FOR_KERNEL = (_READ_IN_ANY_CASE, _IF_CAPITALISED, AFTER_NUMBERS, (FactKind.NUMBE
 """What the loop in C needs to find ordinary words and numbers."""
 _CHINESE_SHARE = "百分之"
 """Before a number: percent."""
-_LAST_WORD = re.compile(r"[^\W\d]+$")
-_NO_UNIT = ("", 1.0)
-_LENGTH = "u:length:"
-_BETWEEN_SIDES = re.compile(rf"\s?(?:×|{'|'.join(words.BETWEEN_SIDES)})\s?(?:[WDHLBT]:?\s?)?", re.IGNORECASE)
-_LENGTH_ALONE = re.compile(rf"{_LENGTH}[\d.e+-]+")
 _SHORT_PHONE = len("555-1234")
-_MAX_BASIS_POINTS = 500
-"""More ``bps`` are bits per second."""
 _LEADING_POINT = re.compile(r"(?:^|[\s(\[$€£])\.")
 _MINUS_BEFORE = re.compile(r"(?:^|[\s(\[])[-−]")
 _BEFORE_CELL = re.compile(r".?(?:[\t|]|[ \t][ |]|[\t|:] )", re.DOTALL)
@@ -91,20 +85,12 @@ _READ_AS_A_WHOLE = {"fraction": fraction, "myriads": myriads, "chinese": chinese
 """How raw tokens are read that are numbers with more than digits."""
 
 
-def _unit_named(written: str) -> tuple[str, float] | None:
-    """The dimension and the factor of a unit; None for another word, and for ``M``, ``H`` and ``S``."""
-    unit = written.lower()
-    if len(unit) == 1 and (unit not in words.UNITS_OF_ONE_LETTER or written in "MHS"):
-        return None
-    return words.UNITS_AS_WRITTEN.get(written) or words.UNITS.get(unit)
-
-
 def scan(text: str) -> Tokens:
     """The tokens of a text in NFC."""
     return _Scanner(text).tokens
 
 
-class _Scanner(DateReader):
+class _Scanner(DateReader, MeasureReader):
     """Reads a text from the left: ordinary words and numbers at once, others by readers. Each begins at a raw token,
     appends tokens, and returns the number of the next raw one."""
 
@@ -212,12 +198,8 @@ class _Scanner(DateReader):
         low, start = self.raw[i][0].lower(), self.raw[i].start()
         if low in _NUMBERS_BY_PLACE:
             return self._number_by_place(i)
-        currency = currencies.currency_named(self.raw[i][0]) if low in currencies.CODES_BEFORE_AMOUNTS else ""
-        if currency and self.has(i + 1) and self.raw[i + 1].lastgroup in NUMBERS:
-            if self.near(i + 1):
-                return self._value(i + 1, currency=currency, start=start)
-            is_loss = self.between(i + 1) == " (" and _LOSS.fullmatch(self.raw[i + 1][0])
-            return self._loss(i + 1, currency, start) if is_loss else 0
+        if low in currencies.CODES_BEFORE_AMOUNTS:
+            return self._amount_after_its_code(i)
         if low in words.SPELLED_NUMBERS:
             return self._value(i)
         if low in words.HALVES and (of := self._halved(i)):
@@ -227,6 +209,16 @@ class _Scanner(DateReader):
             self.tokens.remove_last()
             return self._value(i, value="1", start=start)
         return 0
+
+    def _amount_after_its_code(self, i: int) -> int:
+        """``USD 5``, ``USD (1,250)``; 0 if no amount follows the code."""
+        currency, start = currencies.currency_named(self.raw[i][0]), self.raw[i].start()
+        if not currency or not self.has(i + 1) or self.raw[i + 1].lastgroup not in NUMBERS:
+            return 0
+        if self.near(i + 1):
+            return self._value(i + 1, currency=currency, start=start)
+        is_loss = self.between(i + 1) == " (" and _LOSS.fullmatch(self.raw[i + 1][0])
+        return self._loss(i + 1, currency, start) if is_loss else 0
 
     def _number_by_place(self, i: int) -> int:
         """``II``, ``once a day``, ``minus 5``, ``a quarter of``; 0 if the word is none of these in its place."""
@@ -260,26 +252,6 @@ class _Scanner(DateReader):
         if tokens.kinds[last] is not FactKind.DATE:
             tokens.keys[last] = tokens.values[last] = f"{name}:-{value}"
         return after
-
-    def _per(self, k: int) -> int:
-        """A fact and what follows it, with a unit at ``k`` of which it is one: ``/h``, ``per kg``."""
-        if not self.has(k) or not self._follows_a_fact():
-            return k
-        at = k + 1 if self.next_word(k) in words.PER else k if self.between(k).strip(" ") == "/" else 0
-        if not at or not self.has(at) or (at > k and not self.next_word(at)):
-            return k
-        text, _, end = self.part(at)
-        unit = text.lower()
-        if unit not in words.UNITS or unit in words.NOT_AFTER_PER:
-            return k
-        dimension, factor = words.UNITS[unit]
-        key, start = f"u:{dimension}:{factor:.6g}", self.raw[k].start()
-        if dimension == "time" and _LENGTH_ALONE.fullmatch(self.tokens.keys[-1]):  # 130 kilometres per hour
-            kilometres = float(self.tokens.keys[-1].removeprefix(_LENGTH)) / 1_000_000
-            key, start = f"u:speed:{kilometres * 3600 / factor:.6g}", self.tokens.starts[-1]
-            self.tokens.remove_last()
-        self._add(FactKind.UNIT, key, start, end)
-        return self._per(at + 1)
 
     def _contraction(self, i: int) -> int:
         """``doesn't`` as two words, ``does`` and ``not``; 0 if it is something else."""
@@ -380,7 +352,7 @@ class _Scanner(DateReader):
         after = self._value(i + 1)
         counts = [decimal(one) for one in _COUNT.findall(text)]
         last, tokens = len(self.tokens) - 1, self.tokens
-        if tokens.keys[last].startswith(_LENGTH):  # the sides of a rug
+        if tokens.keys[last].startswith(LENGTH):  # the sides of a rug
             _, factor = self._unit_at_the_end(last)
             counts = [f"{float(one) * factor:.6g}" for one in counts]
         count = "x".join(counts)
@@ -546,9 +518,7 @@ class _Scanner(DateReader):
             if self.near(month) in calendar.MONTHS and self.raw[month][0][0].isupper() and float(value) <= 31:
                 return self._day_first(month, str(int(float(value))), start)
             return self._ordinal(value, start, k + 1)
-        is_unit = (
-            _unit_named(self.raw[k][0]) is not None or letters in words.PERCENT or letters in currencies.CURRENCIES
-        )
+        is_unit = unit_named(self.raw[k][0]) is not None or letters in words.PERCENT or letters in currencies.CURRENCIES
         is_unit = is_unit or self._is_penny(k)
         is_magnitude = letters in words.MAGNITUDES and letters != "b"
         if (is_unit and not is_generation and not is_dimension) or is_magnitude or is_hour:
@@ -584,100 +554,3 @@ class _Scanner(DateReader):
             if self.near(end) in currencies.CENTS
             else (value, k)
         )
-
-    def _measured(self, k: int, value: str, start: int) -> int:
-        """A number whose unit, or sign of percent, is at ``k``; 0 if there is none."""
-        unit = self.near(k)
-        if not unit or not self.only_blanks_before(k):
-            return 0
-        if after := self._share(k, value, start) or self._rate(k, value, start):
-            return after
-        if unit in words.DEGREES and self.has(k + 1) and (scale := words.SCALES.get(self.raw[k + 1][0].lower())):
-            self._add(FactKind.UNIT, f"u:°{scale}:{value}", start, self.raw[k + 1].end())
-            return k + 2
-        if unit == "fl" and self.near(k + 1) in ("oz", "ounce", "ounces"):  # as ounces: the others may be fluid, too
-            unit, k = self.near(k + 1), k + 1
-        length = self.near(k + 1) if unit in words.SQUARES else ""
-        if words.UNITS.get(length, ("",))[0] == "length":
-            meters = words.UNITS[length][1] / 1000
-            self._add(FactKind.UNIT, f"u:area:{float(value) * meters**2:.6g}", start, self.raw[k + 1].end())
-            return k + 2
-        known = _unit_named(self.raw[k][0])
-        is_year = unit in words.YEARS_AFTER_NUMBERS and YEAR.fullmatch(value)
-        if known and not is_year:
-            dimension, factor = known
-            measured, start = self._with_larger(dimension, float(value) * factor, start)
-            key, start = self._with_other_side(f"u:{dimension}:{measured:.6g}", start)
-            self._add(FactKind.UNIT, key, start, self.raw[k].end())
-            return k + 1
-        return 0
-
-    def _with_larger(self, dimension: str, value: float, start: int) -> tuple[float, int]:
-        """A value with that of the larger unit before it, and where this begins: ``1 hour and 30 minutes``."""
-        tokens = self.tokens
-        has_and = bool(tokens.keys) and tokens.keys[-1] in words.AND
-        last = len(tokens) - 1 - has_and
-        if last < 0 or tokens.kinds.get(last) is not FactKind.UNIT:
-            return value, start
-        between = self.text[tokens.ends[last] : start].strip(" ,").lower()
-        larger, factor = self._unit_at_the_end(last)
-        name, _, before = tokens.keys[last].rpartition(":")
-        is_part = larger == dimension and name == f"u:{dimension}" and 0 < value < factor and "x" not in before
-        if not is_part or between not in ("", *words.AND):
-            return value, start
-        first = tokens.starts[last]
-        for _ in range(1 + has_and):
-            tokens.remove_last()
-        return value + float(before), first
-
-    def _unit_at_the_end(self, token: int) -> tuple[str, float]:
-        """The dimension and the factor of the unit that a token ends with; an empty dimension and 1 without one."""
-        unit = _LAST_WORD.search(self.text, self.tokens.starts[token], self.tokens.ends[token])
-        return words.UNITS.get(unit[0].lower(), _NO_UNIT) if unit else _NO_UNIT
-
-    def _with_other_side(self, key: str, start: int) -> tuple[str, int]:
-        """A length with that before it, and where this begins: ``160 cm x 230 cm``, as ``160 x 230 cm``."""
-        tokens = self.tokens
-        lengths = (
-            k for k in range(len(tokens) - 1, max(len(tokens) - 4, -1), -1) if tokens.keys[k].startswith(_LENGTH)
-        )
-        last = next(lengths, -1)
-        if last < 0 or not key.startswith(_LENGTH) or not _BETWEEN_SIDES.fullmatch(self.text, tokens.ends[last], start):
-            return key, start
-        size, _, others = tokens.keys[last].removeprefix(_LENGTH).partition("x")
-        first = tokens.starts[last]
-        while len(tokens) > last:
-            tokens.remove_last()
-        return f"{key}x{f'{others}x' if others else ''}{size}", first
-
-    def _share(self, k: int, value: str, start: int) -> int:
-        """A number of percent, in thousand, or of basis points; 0 if it is none."""
-        unit, k, power = self.near(k), k + 1, 0
-        if unit in words.PER_MILLE:
-            power = 1
-        elif unit == "bps" and float(value) <= _MAX_BASIS_POINTS:
-            power = 2
-        elif unit == "basis" and self.near(k) in ("point", "points"):
-            power, k = 2, k + 1
-        elif unit in words.PER_CENT and self.near(k) == words.PER_CENT[unit]:
-            k += 1
-        elif unit not in words.PERCENT:
-            return 0
-        share = f"{float(value) / 10**power:.12g}" if power else value
-        self._add(FactKind.NUMBER, f"%:{share}", start, self.raw[k - 1].end())
-        return k
-
-    def _rate(self, k: int, value: str, start: int) -> int:
-        """A number of bits or bytes in a second, as that of bits and a second: ``100 Mbps``; 0 if it is none."""
-        text, _, end = self.part(k)
-        is_one_word = text.lower().endswith("ps")
-        data = text[:-2] if is_one_word else text
-        unit = data.lower()
-        if unit not in words.BITS_PER_SECOND or not (is_one_word or self.text[end : end + 2] == "/s"):
-            return 0
-        dimension, factor = words.UNITS[unit if data[-1] == "B" else words.BITS_PER_SECOND[unit]]
-        divided = end - is_one_word
-        self._add(FactKind.UNIT, f"u:{dimension}:{float(value) * factor:.6g}", start, divided)
-        if is_one_word:
-            self._add(FactKind.UNIT, "u:time:1", divided, end)
-        return k + 1
