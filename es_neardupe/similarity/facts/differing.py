@@ -374,6 +374,7 @@ def _left_over(
     if any(_is_a_noun(one, titles[1]) for one in titles[0]):
         yield from _other_parts(*map(_parts_of, texts, titles))
     yield from _other_qualities(*titles)
+    yield from _turned(*texts)
     if min(map(len, titles)) >= _MIN_TITLE:
         a, b = _words_of_one(texts, titles)
         if len(a) == len(b) == 1:
@@ -438,6 +439,21 @@ def _other_qualities(a: Sequence[SlotToken], b: Sequence[SlotToken]) -> Iterator
         y = both[1].get(quality, x)
         if (only_x := x.keys() - y.keys()) and (only_y := y.keys() - x.keys()):
             yield FactKind.WORD, min(x[value] for value in only_x), min(y[value] for value in only_y)
+
+
+def _turned(a: FactTokens, b: FactTokens) -> Iterator[tuple[FactKind, SlotToken, SlotToken]]:
+    """Words that change places around one such as ``to``: ``HDMI to VGA``, ``VGA to HDMI``."""
+    pairs = [
+        {
+            (x.key, z.key): x
+            for x, y, z in zip(tokens, tokens[1:], tokens[2:], strict=False)
+            if y.key in products.BETWEEN_ENDS
+        }
+        for tokens in (text.part(0, len(text)).tokens for text in (a, b))
+    ]
+    for (x, z), token in pairs[0].items():
+        if x != z and (other := pairs[1].get((z, x))):
+            yield FactKind.WORD, token, other
 
 
 def _is_edition(token: SlotToken) -> bool:

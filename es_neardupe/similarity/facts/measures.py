@@ -41,7 +41,7 @@ class MeasureReader(Reader):
             return k + 2
         if unit == "fl" and self.near(k + 1) in ("oz", "ounce", "ounces"):  # as ounces: the others may be fluid, too
             unit, k = self.near(k + 1), k + 1
-        length = self.near(k + 1) if unit in words.SQUARES else ""
+        length = self.near(k + 1) if unit in words.SQUARES else unit if self.near(k + 1) in words.SQUARES_AFTER else ""
         if words.UNITS.get(length, ("",))[0] == "length":
             meters = words.UNITS[length][1] / 1000
             self._add(FactKind.UNIT, f"u:area:{float(value) * meters**2:.6g}", start, self.raw[k + 1].end())

@@ -168,5 +168,7 @@ FLAVOURS = _by_line(
     """
 )
 """The same of flavours and other variants."""
+BETWEEN_ENDS = words_of("to auf nach vers zu")
+"""Between two words that are others in another order: HDMI to VGA."""
 BEFORE_ADDITIONS = words_of("with w incl including inkl inklusive mit avec con")
 """Words before a part that comes with the product."""

@@ -503,9 +503,9 @@ class _Scanner(DateReader, MeasureReader):
             not self.is_adjacent(k)
             or self.raw[k].lastgroup not in (*WORDS, "code")
             or self.raw[i].lastgroup != "number"
-            or self.raw[k][0].upper() == self.raw[k][0].lower()  # a word of a script without capitals
+            or (self.raw[k][0].upper() == self.raw[k][0].lower() and self.raw[k][0] not in words.ORDINAL_ENDINGS)
         ):
-            return 0
+            return 0  # also before a word of a script without capitals
         letters = self.raw[k][0].lower()
         if match := PERIOD_OF_YEAR.match(self.text, start):
             return self._period_of_year(i, match)

@@ -180,7 +180,7 @@ UNITS = {
         length 25.4 inch inches zoll pouces pulgadas pollici
         length 304.8 ft foot feet
         length 1609344 mile miles
-        area 1 m² m2 sqm qm
+        area 1 m² m2 sqm qm quadratmeter quadratmetern
         area 1000000 km² km2
         area 0.0001 cm² cm2
         area 0.000001 mm² mm2
@@ -307,6 +307,8 @@ DEGREES = words_of("° degree degrees deg grad degré degrés grado grados")
 SCALES = {"c": "C", "celsius": "C", "f": "F", "fahrenheit": "F"}
 SQUARES = words_of("square sq")
 """Before a unit of length: that of an area."""
+SQUARES_AFTER = words_of("carré carrés cuadrado cuadrados quadrado quadrados quadrati")
+"""The same after it."""
 PER_MILLE = frozenset(("‰", "permille", "promille"))
 PERCENT = frozenset(("%", "percent", "pct", "prozent", "porciento", *PER_MILLE)) | words_of(
     "процент процента процентов प्रतिशत بالمئة بالمائة درصد"
@@ -389,7 +391,7 @@ FUNCTION_WORDS = words_of(
     only own very just der die das ein eine einen einem einer eines und oder aber von zu im am auf für mit aus
     bei nach ist sind war wird werden dass sich es er sie wir le la les un une des du de et ou mais dans sur
     pour par avec est sont que qui il elle el los las una y o pero en con por para son se su said says say
-    according today yesterday tomorrow announced ø dia
+    according per je today yesterday tomorrow announced ø dia
     pack packs pk pc pcs piece pieces ct stk stück pièces pezzi piezas
     """
 )

@@ -1,4 +1,5 @@
-"""A word in one title of a product only: parts and flavours make another product, other words do not."""
+"""A word in one title of a product only: parts and flavours make another product, other words do not. Words in
+another order."""
 
 from __future__ import annotations
 
@@ -27,6 +28,8 @@ from es_neardupe.similarity.facts.tokens import fact_tokens
         ("Spigen Ultra Hybrid case iPhone 15", "Spigen Ultra Hybrid iPhone 15", False),
         ("Sony WH-1000XM4 wireless headphones black", "Sony WH-1000XM4 headphones, black", False),
         ("Ferrero Nutella 450 g", "Nutella 450 g", False),
+        ("HDMI to VGA adapter, black", "VGA to HDMI adapter, black", True),
+        ("HDMI to VGA adapter, black", "black adapter HDMI to VGA", False),
     ],
 )
 def test_a_word_of_one_title(a: str, b: str, differ: bool) -> None:
