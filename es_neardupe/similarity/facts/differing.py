@@ -348,11 +348,12 @@ def _left_over(
     """Each kind of which both sides have facts, and none that may be the same, with the first of each side; then words
     by which products differ."""
     facts = [[one for one in side if one.kind and not one.mark] for side in left]
+    facts = [
+        [one for one in side if not _is_of_another_kind(one, other)]
+        for side, other in zip(facts, reversed(facts), strict=True)
+    ]
     for kind in _NUMERIC:
-        a, b = (
-            [one for one in side if one.kind is kind and not _is_of_another_kind(one, other)]
-            for side, other in zip(facts, reversed(facts), strict=True)
-        )
+        a, b = ([one for one in side if one.kind is kind] for side in facts)
         if a and b and not any(are_compatible(x, y) for x in a for y in b):
             yield kind, a[0], b[0]
     a, b = (
@@ -367,14 +368,16 @@ def _left_over(
     )
     if x or y:
         yield FactKind.NAME, x, y
-    titles = [[one for one in text.part(0, len(text)).tokens if one.kind or one.flags & _CONTENT] for text in texts]
+    whole = [text.part(0, len(text)).tokens for text in texts]
+    titles = [[one for one in tokens if one.kind or one.flags & _CONTENT] for tokens in whole]
     x, y = (next((one for one in title if one.key in products.CONDITIONS), None) for title in titles)
     if bool(x) != bool(y):
         yield FactKind.WORD, x, y
-    if any(_is_a_noun(one, titles[1]) for one in titles[0]):
-        yield from _other_parts(*map(_parts_of, texts, titles))
+    x, y = _other_parts(*map(_parts_of, whole))
+    if (x or y) and any(_is_a_noun(one, titles[1]) for one in titles[0]):
+        yield FactKind.WORD, x, y
     yield from _other_qualities(*titles)
-    yield from _turned(*texts)
+    yield from _turned(*whole)
     if min(map(len, titles)) >= _MIN_TITLE:
         a, b = _words_of_one(texts, titles)
         if len(a) == len(b) == 1:
@@ -398,26 +401,22 @@ def _words_of_one(
         yield [one for one in side if not any(_may_be_same(one.key, known.key) for known in other)]
 
 
-def _parts_of(text: FactTokens, title: Sequence[SlotToken]) -> dict[str, SlotToken]:
+def _parts_of(title: Sequence[SlotToken]) -> dict[str, SlotToken]:
     """The flavours of a product, and the parts, unless they come with it: ``drill with charger``."""
     found = {}
-    for one in title:
-        if flavour := products.FLAVOURS.get(one.key):
-            found[flavour] = one
-        elif part := products.PARTS.get(one.key):
-            before = text.part(max(one.number - 1, 0), one.number).tokens
-            if not any(word.key in products.BEFORE_ADDITIONS for word in before):
-                found[part] = one
+    for k, one in enumerate(title):
+        comes_with_it = k > 0 and title[k - 1].key in products.BEFORE_ADDITIONS
+        if one.key in products.FLAVOURS:
+            found[products.FLAVOURS[one.key]] = one
+        elif one.key in products.PARTS and not comes_with_it:
+            found[products.PARTS[one.key]] = one
     return found
 
 
-def _other_parts(
-    a: Mapping[str, SlotToken], b: Mapping[str, SlotToken]
-) -> Iterator[tuple[FactKind, SlotToken | None, SlotToken | None]]:
+def _other_parts(a: Mapping[str, SlotToken], b: Mapping[str, SlotToken]) -> tuple[SlotToken | None, SlotToken | None]:
     """A part or a flavour that one title has and the other lacks."""
     x, y = (next((one for part, one in side.items() if part not in other), None) for side, other in ((a, b), (b, a)))
-    if x or y:
-        yield FactKind.WORD, x, y
+    return x, y
 
 
 def _is_a_noun(token: SlotToken, other: Sequence[SlotToken]) -> bool:
@@ -441,18 +440,14 @@ def _other_qualities(a: Sequence[SlotToken], b: Sequence[SlotToken]) -> Iterator
             yield FactKind.WORD, min(x[value] for value in only_x), min(y[value] for value in only_y)
 
 
-def _turned(a: FactTokens, b: FactTokens) -> Iterator[tuple[FactKind, SlotToken, SlotToken]]:
+def _turned(a: Sequence[SlotToken], b: Sequence[SlotToken]) -> Iterator[tuple[FactKind, SlotToken, SlotToken]]:
     """Words that change places around one such as ``to``: ``HDMI to VGA``, ``VGA to HDMI``."""
-    pairs = [
-        {
-            (x.key, z.key): x
-            for x, y, z in zip(tokens, tokens[1:], tokens[2:], strict=False)
-            if y.key in products.BETWEEN_ENDS
-        }
-        for tokens in (text.part(0, len(text)).tokens for text in (a, b))
+    ends = [
+        {(x.key, z.key): x for x, y, z in zip(side, side[1:], side[2:], strict=False) if y.key in products.BETWEEN_ENDS}
+        for side in (a, b)
     ]
-    for (x, z), token in pairs[0].items():
-        if x != z and (other := pairs[1].get((z, x))):
+    for (x, z), token in ends[0].items():
+        if x != z and (other := ends[1].get((z, x))):
             yield FactKind.WORD, token, other
 
 
