@@ -1,7 +1,6 @@
-"""Words of English, German, French and Spanish that make facts of numbers, or that say nothing by themselves.
+"""Words that make facts of numbers, that deny, or that say nothing by themselves, in lower case.
 
-All in lower case. Of other languages, numbers, amounts, codes and capitalised names are found, and of some months;
-spelled-out numbers and negations are not.
+Spelled-out numbers and function words are those of English, German, French and Spanish; docs/facts.md has the others.
 """
 
 from __future__ import annotations
