@@ -343,7 +343,7 @@ class DateReader(Reader):
         if not 0 < hour <= 12:
             return 0
         hour, minute = divmod(60 * self._hour(hour, i + 3) + minutes, 60)
-        self._add(FactKind.DATE, f"d:t{hour}:{minute}", self.raw[i].start(), self.raw[i + 2].end())
+        self._add(FactKind.DATE, f"d:t{hour or 12}:{minute}", self.raw[i].start(), self.raw[i + 2].end())
         return i + 3
 
     def _hour_after_its_word(self, i: int) -> int:

@@ -61,6 +61,7 @@ def test_currencies(a: str, b: str, kinds: str) -> None:
         ("at half past three there", "at 3:30 there", ""),
         ("at quarter to four p.m. there", "at 15:45 there", ""),
         ("at half past three there", "at half past four there", "date"),
+        ("at quarter to one there", "at 12:45 there", ""),
         ("um 15.30 Uhr", "um 15 Uhr 30", ""),
         ("um 15 Uhr", "um 15 Uhr 30", "date"),
         ("um 8 Uhr abends", "um 20:00", ""),
