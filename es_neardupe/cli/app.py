@@ -172,7 +172,7 @@ def options(
 def main() -> None:
     """Run the program. A `NeardupeError` becomes one line and exit code 1 or 2, an interrupt exit code 130."""
     gc.freeze()  # imported modules stay in memory; with thousands of live documents, frequent collections are slow
-    gc.set_threshold(50_000)
+    gc.set_threshold(100_000)
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # it would read the metadata of all packages
     code, error = _run()
     try:
@@ -182,6 +182,7 @@ def main() -> None:
         code = ExitCode.FAILED
     if code:
         gc.collect()  # readings that were interrupted close their snapshots on the server
+    gc.freeze()  # else Python looks at every object twice before it exits
     sys.exit(code)
 
 
