@@ -174,6 +174,7 @@ def main() -> None:
     gc.freeze()  # imported modules stay in memory; with thousands of live documents, frequent collections are slow
     gc.set_threshold(100_000)
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # it would read the metadata of all packages
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy would start threads, of which no command makes use
     code, error = _run()
     try:
         end(code, error)
