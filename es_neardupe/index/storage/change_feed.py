@@ -26,7 +26,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any, NamedTuple
 
@@ -516,7 +516,7 @@ class _Progress:
     history: str
     ranges: list[tuple[int, int]]
     """Ranges of sequence numbers."""
-    kept: list[tuple[int, int]] = field(default_factory=list)
+    kept: list[tuple[int, int]]
     """Ranges of numbers of writes that took no document out of its group, the last ones of them."""
 
     def __post_init__(self) -> None:
