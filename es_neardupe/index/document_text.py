@@ -10,7 +10,6 @@ from typing import Any
 from es_neardupe.errors import DocumentTooLarge, InputError
 from es_neardupe.index.handle import IndexHandle
 from es_neardupe.index.settings import Settings
-from es_neardupe.keys.fingerprint import stream_fingerprints, without_keys
 from es_neardupe.keys.prepare.preparation import AS_IT_IS, Preparation
 from es_neardupe.records import Fingerprint, Hit, State
 from es_neardupe.server.documents import Documents
@@ -22,6 +21,8 @@ def fingerprint_sources(
     sources: Sequence[Mapping[str, Any]], settings: Settings, max_chars: int
 ) -> Iterator[Fingerprint]:
     """The fingerprint of each document's text, in order; of state ``failed`` if a field does not contain text."""
+    from es_neardupe.keys.fingerprint import stream_fingerprints, without_keys
+
     # a text whose values are prepared one by one is not joined before
     read = readable_values if settings.scheme.preparation else readable_text
     texts = [read(source, settings.fields) for source in sources]

@@ -16,7 +16,6 @@ from es_neardupe.index.handle import IndexHandle
 from es_neardupe.index.storage.inline import InlineStorage
 from es_neardupe.index.storage.interface import Storage
 from es_neardupe.index.storage.sidecar.indices import invisible_sidecar, open_sidecar_target
-from es_neardupe.index.storage.sidecar.storage import SidecarStorage
 from es_neardupe.index.target import IndexTarget, open_target
 from es_neardupe.options import DEFAULT_PREFIX
 from es_neardupe.server.client import Client
@@ -63,7 +62,11 @@ class Index(IndexHandle):
     def storage(self) -> Storage:
         """Where keys and groups are stored. Only an `opened` index has one."""
         layout = self.target.sidecar
-        return InlineStorage(self) if layout is None else SidecarStorage(self, layout)
+        if layout is None:
+            return InlineStorage(self)
+        from es_neardupe.index.storage.sidecar.storage import SidecarStorage
+
+        return SidecarStorage(self, layout)
 
     def through(self, client: Client) -> Index:
         """The same index with another connection, such as that of a dry run."""

@@ -349,8 +349,6 @@ def _seconds(value: str | None, name: str) -> float | None:
         raise SettingsError(f"{name} must be a number of seconds.") from None
 
 
-_tomllib: Any = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
-
 _PROFILE_TYPES: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(["url", "cloud_id", "api_key", "api_key_file", "username"], (str,)),
     **dict.fromkeys(["password", "password_file", "bearer_token", "bearer_token_file"], (str,)),
@@ -385,7 +383,9 @@ def profile_source(file: Path, name: str | None) -> Source | None:
 
 def _profiles(file: Path) -> dict[str, Any]:
     try:
-        profiles: dict[str, Any] = _tomllib.loads(file.read_text(encoding="utf-8"))
+        text = file.read_text(encoding="utf-8")
+        tomllib: Any = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
+        profiles: dict[str, Any] = tomllib.loads(text)
     except FileNotFoundError:
         return {}
     except OSError as error:
