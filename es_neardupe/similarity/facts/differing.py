@@ -286,14 +286,14 @@ def _are_other_sizes(a: Part, b: Part) -> bool:
 
 def _size(part: Part) -> str:
     """The size in letters, or else the only number; the empty string if there is none."""
-    in_letters = (one.key for one in part.tokens if _is_size(part, one))
+    in_letters = (one.key for one in part.tokens if _is_size(part.text, one))
     number = part.tokens[0].key if len(part) == 1 and _SIZE_IN_DIGITS.fullmatch(part.tokens[0].key) else ""
     return next(in_letters, number)
 
 
-def _is_size(part: Part, token: SlotToken) -> bool:
+def _is_size(text: FactTokens, token: SlotToken) -> bool:
     end = token.start + len(token.written)
-    return token.written in products.SIZES and not _NOT_IN_A_SIZE.match(part.text.text, end)
+    return token.written in products.SIZES and not _NOT_IN_A_SIZE.match(text.text, end)
 
 
 def _differing_title(a: FactTokens, b: FactTokens) -> DifferingPlace | None:
@@ -356,6 +356,10 @@ def _left_over(
         a, b = ([one for one in side if one.kind is kind] for side in facts)
         if a and b and not any(are_compatible(x, y) for x in a for y in b):
             yield kind, a[0], b[0]
+    whole = [text.part(0, len(text)).tokens for text in texts]
+    a, b = ([one for one in side if _is_size(text, one)] for text, side in zip(texts, whole, strict=True))
+    if a and b and {one.key for one in a}.isdisjoint(one.key for one in b):
+        yield FactKind.UNIT, a[0], b[0]
     a, b = (
         [one for one in side if is_name(one, texts) and not _is_a_call(text, one)]
         for text, side in zip(texts, left, strict=True)
@@ -368,7 +372,6 @@ def _left_over(
     )
     if x or y:
         yield FactKind.NAME, x, y
-    whole = [text.part(0, len(text)).tokens for text in texts]
     titles = [[one for one in tokens if one.kind or one.flags & _CONTENT] for tokens in whole]
     x, y = (next((one for one in title if one.key in products.CONDITIONS), None) for title in titles)
     if bool(x) != bool(y):

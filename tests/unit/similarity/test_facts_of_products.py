@@ -36,3 +36,19 @@ def test_a_word_of_one_title(a: str, b: str, differ: bool) -> None:
     found = differing_facts(fact_tokens(a), fact_tokens(b))
     assert [one.kinds for one in found] == [(FactKind.WORD,)] * differ
     assert len(differing_facts(fact_tokens(b), fact_tokens(a))) == len(found)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "differ"),
+    [
+        ("Ohara rain jacket XL (special offer)", "Ohara rain jacket S", True),
+        ("Ohara rain jacket XL (special offer)", "rain jacket Ohara, S", True),
+        ("Shirt L black cotton", "cotton shirt black M", True),
+        ("Shirt L black", "black shirt size L", False),
+        ("Ohara rain jacket XL (special offer)", "Ohara rain jacket", False),
+    ],
+)
+def test_sizes_among_other_words(a: str, b: str, differ: bool) -> None:
+    for one, other in ((a, b), (b, a)):
+        found = differing_facts(fact_tokens(one), fact_tokens(other))
+        assert [fact.kinds for fact in found] == [(FactKind.UNIT,)] * differ
