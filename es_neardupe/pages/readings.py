@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 from es_neardupe.display_text import beginning, shown
+from es_neardupe.similarity.facts.numerals import with_plain_digits
 from es_neardupe.similarity.weighed_places import FACTS, PASSAGE
 
 _TOKEN = re.compile(r"[$€£¥]?\d+(?:[.,]\d+)*%?|\w+(?:['’]\w+)*")
@@ -149,8 +150,8 @@ def field_value(text: str, reference: str) -> str:
 
 def _runs(text: str, reference: str, kind: str) -> Iterator[WordRun]:
     """The reading in parts that are bold or not."""
-    words = list(_TOKEN.finditer(text))
-    own = _own(words, reference) if kind != PASSAGE else [False] * len(words)
+    words = _tokens(text)
+    own = _own(words, _tokens(reference)) if kind != PASSAGE else [False] * len(words)
     if kind in FACTS and len(words) > _SHORT:
         facts = [its and _is_fact(word[0], kind) for word, its in zip(words, own, strict=True)]
         own = facts if any(facts) else own
@@ -159,7 +160,7 @@ def _runs(text: str, reference: str, kind: str) -> Iterator[WordRun]:
     for number, (word, bold) in enumerate(zip(words, own, strict=True)):
         if word.start() > at:
             marks.append((text[at : word.start()], bold and number > 0 and own[number - 1]))
-        marks.append((word[0], bold))
+        marks.append((text[word.start() : word.end()], bold))
         at = word.end()
     marks.append((text[at:], False))
     run, was = "", False
@@ -172,10 +173,14 @@ def _runs(text: str, reference: str, kind: str) -> Iterator[WordRun]:
         yield WordRun(run, was)
 
 
-def _own(words: Sequence[re.Match[str]], reference: str) -> list[bool]:
+def _tokens(text: str) -> list[re.Match[str]]:
+    """The words and numbers of a reading, at their places; those of any script in the usual digits."""
+    return list(_TOKEN.finditer(with_plain_digits(text)))
+
+
+def _own(words: Sequence[re.Match[str]], reference: Sequence[re.Match[str]]) -> list[bool]:
     """Which words the reference lacks; all, if it has all of them."""
-    mine = [word[0].casefold() for word in words[:_COMPARED]]
-    its = [word[0].casefold() for word in _TOKEN.finditer(reference)][:_COMPARED]
+    mine, its = ([word[0].casefold() for word in some[:_COMPARED]] for some in (words, reference))
     own = [True] * len(mine) + [False] * (len(words) - len(mine))
     for block in SequenceMatcher(None, its, mine, autojunk=False).get_matching_blocks():
         own[block.b : block.b + block.size] = [False] * block.size

@@ -200,7 +200,7 @@ def groups_page(
         **_filters(offered, documents.values),
         state_of=state_of,
         orders={one.value: site.link("/groups", **{**given, "order": one.value}) for one in GroupOrder},
-        differences={one.group: _difference(found.heaviest.get(one.group)) for one in found.page.groups},
+        differences={one.group: _differences(found.heaviest.get(one.group)) for one in found.page.groups},
         order=order,
         start=None if first else site.link("/groups", **given),
         again=site.link("/groups", **given),
@@ -237,18 +237,18 @@ def _filters(offered: Offered, values: Sequence[tuple[str, str]]) -> dict[str, A
     }
 
 
-def _difference(one: HeaviestDifference | None) -> str:
-    """What differs most in a group, in one line."""
+def _differences(one: HeaviestDifference | None) -> list[tuple[str, ...]]:
+    """What differs most in a group: both readings of each difference, or a word about all."""
     if one is None or one.kind == UNKNOWN:
-        return ""
+        return []
     if one.kind == COPIES:
-        return "exact copies"
+        return [("exact copies",)]
     if one.kind == LAYOUT:
-        return "layout only"
+        return [("layout only",)]
     sides = (
         (in_few_words(a, b, kind) or "nothing", in_few_words(b, a, kind) or "omitted") for kind, a, b in one.readings
     )
-    return " · ".join(f"{beginning(a, 40)} / {beginning(b, 40)}" for a, b in sides)
+    return [(beginning(a, 40), beginning(b, 40)) for a, b in sides]
 
 
 @dataclass(frozen=True)

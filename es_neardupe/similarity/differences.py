@@ -89,7 +89,7 @@ def _refined(a: U64, b: U64, gap: TextChange) -> Iterator[TextChange]:
 _MAX_EXTENSION = 8
 """Words by which a change is extended on each side, to include all of ``2.0.1`` or ``$45,000``."""
 
-_JOINT = re.compile(r"[.,:/'’+@&-]")
+_JOINT = re.compile(r"[.,٬٫:/'’+@&-]")
 _BEFORE, _AFTER = re.compile(r"[$€£¥+-]$"), re.compile(r"^\s?%")
 
 

@@ -119,7 +119,7 @@ def test_a_review(client: Client, index_name: str) -> None:
     third = f"c/ü {NASTY}"
     after = ann.post("/decide", ann.parts(["a", third], ["b"], confirmed="true"))
     assert "Small" in after  # the next group
-    assert "Stored <b>2 parts</b>: Principal" in after
+    assert "Stored <b>2 parts</b>: <bdi>Principal" in after
     (decision,) = news.decisions()
     assert (decision.author, decision.verdict.value, decision.parts) == ("ann", "split", (1, 1, 2))
     assert "You have decided this already" in ann.post("/decide", ann.parts(["a", third], ["b"]))
@@ -160,15 +160,15 @@ def test_a_decision_about_two_texts_is_stored_at_once(client: Client, index_name
     ann = Reviewer(news, "ann")
     small = next(one.group for one in news.groups() if one.members[0].id.startswith("s"))
     form = {"csrf": ann.csrf, "group": small, "verdict": "different", "document": [*ann.documents(small).values()]}
-    assert "Stored <b>different</b>: Small" in ann.post("/decide", form)
+    assert "Stored <b>different</b>: <bdi>Small" in ann.post("/decide", form)
     (decision,) = news.decisions()
     assert {one.id for one in decision.documents} == {"s0", "s1"}
     again = ann.get("/group", id=small)
     assert "You stored <b>different</b> on " in again
-    assert '<small class="verdict">different ann</small>' in again
+    assert '<small class="verdict">different <bdi>ann</bdi></small>' in again
     last = ann.post("/decide", ann.form("apart", confirmed="true"))
     assert "All 2 groups are decided" in last
-    assert "Stored <b>different</b>: Principal" in last
+    assert "Stored <b>different</b>: <bdi>Principal" in last
     undo = {
         str(one["name"]): str(one["value"]) for _, one in Reader(last).tags if one.get("name") in ("decision", "group")
     }
@@ -202,7 +202,7 @@ def test_a_pair_that_returns_shows_what_changed(client: Client, index_name: str)
     now("s1", "two", "million")
     for page in pages():
         assert f"<b>different</b> on {today.day} {today:%B %Y}." in page
-        assert "Since then s1 changed:" in page
+        assert "Since then <bdi>s1</bdi> changed:" in page
         assert f'<del dir="auto">{body["s1"][place]}</del> → <ins dir="auto">two million</ins>' in page
     now("s0", "three", "<script>")
     for page in pages():
@@ -241,7 +241,7 @@ def test_a_document_has_a_page(client: Client, index_name: str) -> None:
         name: value for name, value in Reviewer._inputs(page).items() if name in ("csrf", "group", "page", "document")
     }
     kept = ann.post("/decide", {**form, "verdict": "keep"})
-    assert "Stored <b>keep</b>: Principal" in kept
+    assert "Stored <b>keep</b>: <bdi>Principal" in kept
     assert '<h2 id="decided">' in kept
     assert [one.verdict.value for one in news.decisions(author="ann")] == ["keep"]
     change(client, index_name, "a", {"body": "changed"})
@@ -397,7 +397,7 @@ def test_two_reviewers(client: Client, index_name: str) -> None:
     first = next_to_review(index, kept, None, "ann")
     assert first == ann.group()
     ann.post("/claim", {"csrf": ann.csrf, "group": first})
-    assert "ann works on this group until" in bob.get("/group", id=first)
+    assert "<bdi>ann</bdi> works on this group until" in bob.get("/group", id=first)
     assert "works on this group until" not in ann.get("/group", id=first)
     assert next_to_review(index, kept, None, "bob") not in (None, first)
     assert next_to_review(index, kept, None, "ann") == first
@@ -415,7 +415,7 @@ def test_two_reviewers(client: Client, index_name: str) -> None:
     assert "1 disputed" in bob.get("/")
     page = bob.get("/group", id=first)
     assert "You call" in page
-    assert "same, ann different: the pair is open until one of you withdraws" in page
+    assert "same, <bdi>ann</bdi> different: the pair is open until one of you withdraws" in page
     news.withdraw([one.id for one in news.decisions()])
     news.decide("same", "b", ["d", third], author="ann")
     refused = bob.post("/decide", bob.parts(["d"], [third], confirmed="true"))

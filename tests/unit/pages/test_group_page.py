@@ -264,3 +264,16 @@ def test_words_around_a_reading_have_the_spaces_of_the_text() -> None:
     assert (found.before, found.after) == ("we paid (about ", ") to him")
     found = with_context(shown_reading("東京", "大阪", WORDS, 100), "会議は東京で開かれた", (3, 5), 100)
     assert (found.before, found.after) == ("会議は", "で開かれた")
+
+
+def test_a_number_is_bold_with_its_thousands_in_any_digits() -> None:
+    runs = shown_reading("مبلغ ۵۴۰٬۰۰۰ تومان", "مبلغ ۴۵۰٬۰۰۰ تومان", "amount", 100).runs
+    assert [run.text for run in runs if run.bold] == ["۵۴۰٬۰۰۰"]
+
+
+def test_readings_of_any_direction_are_shown_apart() -> None:
+    """Each in its own direction, so that A and B stay in this order, and dots where the text goes on."""
+    spring, autumn = "الربيع القادم", "الخريف القادم"
+    html = read(group(*(f"{words(0, 20)} {season} {words(20, 20)}" for season in (spring, autumn))))[1]
+    assert '<td class="a" data-letter="A"><span class="clamp" dir="auto">' in html
+    assert f'<td data-letter="B"><span class="clamp"><bdi><b>{autumn.split(maxsplit=1)[0]}</b>' in html

@@ -14,6 +14,7 @@ from es_neardupe.commands.decide import Contradiction, DecisionReport
 from es_neardupe.commands.search.steps import Copy, SearchHit, SearchReport
 from es_neardupe.commands.stats.counts import StatsScope
 from es_neardupe.groups.decisions import Decision, DecisionPage, Verdict
+from es_neardupe.groups.heaviest import HeaviestDifference
 from es_neardupe.groups.listing import GroupCount, GroupFilter, GroupOrder, GroupOverview, GroupPage, QueuePlace
 from es_neardupe.groups.registry import GroupRecord
 from es_neardupe.groups.reviewed import GroupReview, KnownReviews, ReadProgress, ReviewFilter, ReviewState, TitledPage
@@ -174,6 +175,7 @@ def test_groups() -> None:
             False,
             '[1234, "g1"]',
             {"g1": GroupReview(3, 0, (NASTY,))},
+            {"g1": HeaviestDifference("amount", (("amount", "₪9", "₪8"), ("name", "חיפה", NASTY)))},
         ),
         GroupSelection(
             GroupFilter(min_size=3, below=0.9),
@@ -199,6 +201,7 @@ def test_groups() -> None:
     assert "only 50,000 were looked at" in page.html
     assert "<td>open <small>3 of 7</small></td>" in page.html
     assert "review=open" in following
+    assert "<bdi>₪9</bdi> / <bdi>₪8</bdi> · <bdi>חיפה</bdi> / <bdi>" in page.html
     headings = re.findall(r"<th scope=.*?</th>", page.html)
     assert [re.findall(r"order=([a-z-]+)", one) for one in headings] == [
         ["largest"],
@@ -276,7 +279,7 @@ def test_comparison_and_error() -> None:
     page = comparison_page(SITE, comparison, Matching.LITERAL, review, bar)
     found = read(page, scripts=1)
     assert "Sign out" in page.html
-    assert "bob calls these <b>same</b>, since 2026-01-02." in page.html
+    assert "<bdi>bob</bdi> calls these <b>same</b>, since 2026-01-02." in page.html
     assert [one["data-key"] for _, one in found.tags if "data-key" in one] == list("sdeEtupn?")
     assert "form-action 'self'" in page.policy
     read(error_page(SITE, NASTY))

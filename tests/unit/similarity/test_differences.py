@@ -211,7 +211,7 @@ def test_all_three_outputs_say_so(cli: Cli, tmp_path: Path) -> None:
     assert "Same form, different facts: 1 place" in shown.out
     page = (tmp_path / "page.html").read_text("utf-8")
     assert "Same form, different facts" in page
-    assert '<td>name</td><td class="words">Newark</td><td class="words">Akron</td>' in page
+    assert '<td>name</td><td class="words" dir="auto">Newark</td><td class="words" dir="auto">Akron</td>' in page
     (fact,) = cli("compare", *files, "--json").json["facts"]
     place = len(f"{BEFORE} the mayor of ")
     assert fact == {
