@@ -498,7 +498,9 @@ def test_undo_names_the_last_decision_of_the_reviewer(address: str, client: Clie
         decide(browser, "d")
         (last,) = news.decisions()
         news.decide("note", last.documents[0].id, author="bob", note="later")
-        browser.get(group)
+        browser.back()  # the page of the history shows it, too
+        WebDriverWait(browser, 60).until(lambda one: one.find_elements(By.CSS_SELECTOR, ".undo"))
+        assert browser.current_url == group
         names = f"different: {last.documents[0].id} and {last.documents[1].id}"
         assert names in (find(browser, ".undo").get_attribute("title") or "")
         decide(browser, "u")
