@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 
 import typer
 
+from es_neardupe.query_strings import problem_of_query
 from es_neardupe.wording import option
 
 DEFAULT_PREFIX = "neardupe"
@@ -280,6 +281,8 @@ def parse_query(value: Any) -> Mapping[str, Any]:
         query = query["query"]  # the form of a search body
     if not isinstance(query, dict) or not query:
         raise typer.BadParameter('The query must be a JSON object such as {"term": {"language": "en"}}.')
+    if problem := problem_of_query(query):
+        raise typer.BadParameter(problem)
     return query
 
 

@@ -13,6 +13,7 @@ from es_neardupe.index import mapping as schema
 from es_neardupe.index.document_text import read_text, values_at
 from es_neardupe.index.handle import IndexHandle
 from es_neardupe.index.settings import check_names
+from es_neardupe.query_strings import problem_of_string
 from es_neardupe.records import Address, Reference
 
 _TITLES = ("title", "headline", "subject", "name")
@@ -59,8 +60,10 @@ class UserFields:
         """A query for documents that match a query string in any text field.
 
         A server indexes nested objects as documents of their own: one of them must match the whole query, and the best
-        one counts.
+        one counts. Raises `SettingsError` if the string is too long, or too deeply nested.
         """
+        if problem := problem_of_string(text):
+            raise SettingsError(problem)
         by_object: dict[str | None, list[str]] = {None: []}
         for name in sorted(name for name, kind in self.types.items() if kind in schema.TEXT_TYPES):
             by_object.setdefault(schema.lies_in(name, self.nested), []).append(name)

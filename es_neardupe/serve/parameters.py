@@ -21,6 +21,7 @@ from es_neardupe.groups.decisions import Verdict
 from es_neardupe.groups.listing import GroupFilter, GroupOrder
 from es_neardupe.groups.reviewed import ReviewFilter, ReviewState
 from es_neardupe.json_models import CommonShare, FactNames
+from es_neardupe.query_strings import MAX_CHARACTERS
 from es_neardupe.signatures import defaults_of, meaning_of
 from es_neardupe.similarity.comparison import MAX_CHARS
 from es_neardupe.similarity.pair_relation import Relation
@@ -63,7 +64,11 @@ MinSimilarity = Annotated[
     float | None, Query(ge=0, le=1, description="Lower bound of the least similarity of a member to the principal.")
 ]
 Below = Annotated[float | None, Query(ge=0, le=1, description="Only groups whose least similarity is lower than this.")]
-QueryString = Annotated[str, Query(description="Query string: groups with a document that matches.")]
+QueryString = Annotated[
+    str,
+    Query(description="Query string: groups with a document that matches."),
+    WithJsonSchema({"type": "string", "maxLength": MAX_CHARACTERS}),
+]
 Values = Annotated[
     list[Annotated[str, WithJsonSchema({"type": "string", "pattern": "^[^:]+:"})]] | None,
     Query(

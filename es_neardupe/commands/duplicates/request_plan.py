@@ -10,6 +10,7 @@ from typing import Any
 from es_neardupe.commands.duplicates import request_model
 from es_neardupe.commands.duplicates.request_json import Step, invalid, listed, read_request, shown
 from es_neardupe.options import Matching, MeasureName
+from es_neardupe.query_strings import problem_of_query
 from es_neardupe.similarity.alignment import DEFAULT_MIN_WORDS
 from es_neardupe.similarity.features import (
     Characters,
@@ -296,6 +297,12 @@ class _Resolver:
 
     def query(self, given: Any, place: RequestPlace) -> Mapping[str, Any] | None:
         """The query in the server's query DSL; None: all documents."""
+        query = self._query(given, place)
+        if problem := problem_of_query(query):
+            raise invalid(place.path, f"cannot be sent. {problem}")
+        return query
+
+    def _query(self, given: Any, place: RequestPlace) -> Mapping[str, Any] | None:
         if isinstance(given, dict):
             if set(given) != {"query"}:
                 return given

@@ -14,6 +14,7 @@ from es_neardupe.index.shown_fields import UserFields, chosen_fields, shown_valu
 from es_neardupe.index.storage.collapse import CollapsedSearch
 from es_neardupe.index.stored_fields import decode_grouping, stored_fields
 from es_neardupe.index.target import Definitions, IndexTarget
+from es_neardupe.query_strings import problem_of_query
 from es_neardupe.records import one_line
 from es_neardupe.server.client import JSON
 from es_neardupe.wording import option
@@ -178,4 +179,6 @@ def _parsed(text: str | Mapping[str, Any], known: UserFields) -> tuple[JSON, Any
         )
     if not isinstance(body["query"], Mapping) or not body["query"]:
         raise SettingsError('The query must be an object such as {"match": {"body": "bridge"}}.')
+    if problem := problem_of_query(body["query"]):
+        raise SettingsError(problem)
     return dict(body["query"]), body.get("sort")

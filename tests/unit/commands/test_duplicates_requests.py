@@ -155,6 +155,14 @@ def test_queries(query: JSON, expected: JSON | None) -> None:
     assert duplicates(parse_request(request(components=recent, similarPairs=stage(query=query)))).query == expected
 
 
+@pytest.mark.parametrize("kind", ["typed", "DSL"])
+def test_a_query_string_that_no_server_answers(kind: str) -> None:
+    text = "(" * 5000
+    query = {"query_string": {"query": text}} if kind == "DSL" else {"type": "query:string", "query": text}
+    said = message_of(request(similarPairs=stage(query=query)))
+    assert "stages.similarPairs.query cannot be sent. The query string has 5,000 nested brackets" in said
+
+
 def test_without_a_query_all_documents() -> None:
     assert duplicates(parse_request(request())).query is None
 

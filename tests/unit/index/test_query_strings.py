@@ -1,0 +1,42 @@
+"""Query strings that no server answers are not sent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import typer
+
+from es_neardupe.errors import SettingsError
+from es_neardupe.index.shown_fields import UserFields
+from es_neardupe.options import parse_query
+from es_neardupe.query_strings import problem_of_query, problem_of_string
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("bridge AND (ferry OR boat)", ""),
+        ("(a) " * 2000, ""),
+        ("(" * 100 + "a" + ")" * 100, ""),
+        (")" * 200 + "(" * 100, ""),
+        (r"\(" * 200 + '"' + "(" * 200 + r"\"" + '"', ""),
+        ("(" * 101, "101 nested brackets"),
+        (") " + "(a " * 101 + ")" * 101, "101 nested brackets"),
+        ("a" * 10_001, "10,001 characters"),
+    ],
+)
+def test_long_and_deep_strings(text: str, problem: str) -> None:
+    assert problem in problem_of_string(text)
+    assert bool(problem_of_string(text)) == bool(problem)
+    for kind in ("query_string", "simple_query_string"):
+        query: Any = {"bool": {"must": [{"term": {"a": 1}}, {kind: {"query": text, "fields": ["body"]}}]}}
+        assert problem_of_query(query) == problem_of_string(text)
+    assert problem_of_query({"match": {"body": text}}) == ""
+
+
+def test_each_way_to_give_a_query() -> None:
+    with pytest.raises(typer.BadParameter, match="5,000 nested brackets"):
+        parse_query('{"query_string": {"query": "' + "(" * 5000 + '"}}')
+    with pytest.raises(SettingsError, match="5,000 nested brackets"):
+        UserFields({"body": "text"}, frozenset()).query_of("(" * 5000)
