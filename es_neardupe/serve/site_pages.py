@@ -21,6 +21,7 @@ from es_neardupe.groups.collate import CollatedTexts, read_collated
 from es_neardupe.groups.decisions import Decision, Decisions
 from es_neardupe.groups.heaviest import KINDS, HeaviestDifferences
 from es_neardupe.groups.listing import GroupFilter, GroupOrder, group_overview, queue_place
+from es_neardupe.groups.read import known_records
 from es_neardupe.groups.reviewed import (
     GroupFindings,
     ReviewedGroups,
@@ -130,7 +131,7 @@ def site_pages(
     def group(request: Request, id: str = "", stored: str = "", withdrawn: str = "", of: str = "") -> HTMLResponse:
         current = opened(index_of(request), texts=True)
         own, found, findings = collated(request, current, id)
-        known = found.page.known
+        known = found.page.known or known_records(current, [id]).get(id)  # also if a document was deleted since
         place = queue_place(current, id, known.size) if known is not None and known.texts > 1 else None
         said = said_before(current, own, fields, stored or withdrawn, of)
         return page_answer(group_page(own, found, findings, queue=place, said=said))
