@@ -331,5 +331,6 @@ def search_page(site: Site, text: str, found: SearchReport | None, *, error: str
 
 
 def error_page(site: Site, message: str, *, back: str | None = None) -> Hosted:
-    """An error, with the cause and how to fix it. ``back``: the address of the page that the request came from."""
+    """An error, with the cause and how to fix it. ``back``: the address of the page from which something was to be
+    done."""
     return hosted("error.html.j2", site, message=message, back=back)

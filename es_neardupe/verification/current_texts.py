@@ -493,7 +493,7 @@ def current_source(
     if not found and len(indices) > 1:
         found = _by_address(index, indices, id, fields)
     if not found:
-        where = index.name if asked is None else f"index {asked} of {index.name}"
+        where = index.name if asked in (None, index.name) else f"index {asked} of {index.name}"
         raise NotFound(f"There is no document {id!r} in {where}.", status=404)
     (first, source), *others = found
     for other, its in others:

@@ -282,6 +282,8 @@ def test_comparison_and_error() -> None:
     assert "<bdi>bob</bdi> calls these <b>same</b>, since 2026-01-02." in page.html
     assert [one["data-key"] for _, one in found.tags if "data-key" in one] == list("sdeEtupn?")
     assert "form-action 'self'" in page.policy
+    assert "This page cannot be shown" in error_page(SITE, NASTY).html
+    assert "This was not done" in error_page(SITE, NASTY, back="/below/group").html
     read(error_page(SITE, NASTY))
 
 
