@@ -12,6 +12,7 @@ from typing import Any
 
 from es_neardupe.candidates.detection import UnsuitedTexts, unsuited_texts
 from es_neardupe.candidates.unprepared import UnpreparedTexts, beginning_of, unprepared_texts
+from es_neardupe.display_text import beginning
 from es_neardupe.errors import InputError
 from es_neardupe.incoming.matches import ScreenCounts, ScreenReport
 from es_neardupe.incoming.screen import Screen
@@ -281,16 +282,20 @@ def _prepared(record: FileRecord, target: IndexTarget, text_field: str | None) -
             return Problem(record.place, f"{name} is {relation!r}, which this index does not process (init --relation)")
     if text_field is not None and text_field != fields[0]:
         if text_field not in source:
-            return Problem(record.place, f"no text field {text_field!r}")
+            return Problem(record.place, f"no text field {text_field!r} ({_names(source)})")
         if not _put(source, fields[0], source.pop(text_field)):
             return Problem(record.place, f"{text_field!r} cannot be moved to {fields[0]!r}: another value is there")
     if not has_any(source, fields):
-        return Problem(
-            record.place, f"no field {fields[0]!r}: name the one that holds the text with {option('text_field')}"
-        )
+        wanted = f"no field {fields[0]!r}: name the one that holds the text with {option('text_field')}"
+        return Problem(record.place, f"{wanted} ({_names(source)})")
     if record.id is None and not record.place_is_id:
         return Problem(record.place, f"no field 'id': name the one that holds the id with {option('id_field')}")
     return changed(record, id=record.id or record.place, source=source)
+
+
+def _names(source: Mapping[str, Any]) -> str:
+    """What a document has, for whoever looks for a field of it."""
+    return f"has {beginning(', '.join(map(repr, source))) or 'none'}"
 
 
 def _put(source: dict[str, Any], name: str, value: Any) -> bool:

@@ -250,6 +250,7 @@ def test_load() -> None:
         ("f:5", "no field 'text'"),
         ("stdin:6", "no field 'id'"),
     ]
+    assert found[2].why.endswith("(has 'other')")
     assert written(client) == [
         (
             {"create": {"_index": "i", "_id": "1"}},
