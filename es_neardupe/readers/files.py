@@ -245,9 +245,12 @@ def _table(stream: IO[bytes], file: InputFile, id_field: str | None, kind: str) 
 def _record(file: InputFile, number: int, source: object, id_field: str | None, size: int) -> FileRecord | Problem:
     place = f"{file.name}:{number}"
     if not isinstance(source, dict):
-        if isinstance(source, list):
-            return Problem(place, "a JSON array: write each of its objects on a line of its own")
-        return Problem(place, "a JSON value, not an object")
+        wrong = (
+            "array: write each of its objects on a line of its own"
+            if isinstance(source, list)
+            else "value, not an object"
+        )
+        return Problem(place, f"a JSON {wrong}")
     names = [id_field] if id_field else ["id", "_id"]
     name = next((name for name in names if source.get(name) is not None), None)
     if name is None and id_field:
