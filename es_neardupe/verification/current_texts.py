@@ -473,7 +473,8 @@ _ROUTINGS = 100
 def current_source(
     index: Index, document: str | Address, fields: Sequence[str], *, unique: bool = False
 ) -> tuple[Address, Source]:
-    """The address of a document that is given by its id or its address, and the given fields of its current source.
+    """The address of a document that is given by its id or its address, and the given fields of its current source. Of
+    several indices, INDEX/ID is a document unless it is an id.
 
     In a single index, the document is read by its address, which is faster and also finds one that is new. A search
     finds a document in several indices, and one with a routing; of documents with the same id and text under different
@@ -492,13 +493,20 @@ def current_source(
         found = [(Address(hit["_index"], id), hit["_source"]) for hit in index.documents.search(body)["hits"]["hits"]]
     if not found and len(indices) > 1:
         found = _by_address(index, indices, id, fields)
+    if not found and asked is None and len(indices) > 1:
+        concrete, _, rest = id.partition("/")  # as tables show it
+        if rest and concrete in indices:
+            return current_source(index, Address(concrete, rest), fields, unique=unique)
     if not found:
         where = index.name if asked in (None, index.name) else f"index {asked} of {index.name}"
         raise NotFound(f"There is no document {id!r} in {where}.", status=404)
     (first, source), *others = found
     for other, its in others:
         if other.index != first.index:
-            raise SettingsError(f"Document {id!r} is in {first.index} and in {other.index}: name one of these indices.")
+            raise SettingsError(
+                f"Document {id!r} is in {first.index} and in {other.index}: give it as {first.index}/{id} or "
+                f"{other.index}/{id}."
+            )
         if unique or text_of(its, index.settings.fields) != text_of(source, index.settings.fields):
             raise SettingsError(
                 f"Index {first.index} has several documents {id!r}, under different routings: give the text itself "

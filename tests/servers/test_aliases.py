@@ -77,8 +77,9 @@ def test_one_of_them_alone(client: Client, base: str) -> None:
 def test_the_same_id_in_two_indices(client: Client, base: str) -> None:
     NearDupe(f"{base}-all", client).init(SETTINGS)
     NearDupe(f"{base}-all", client).enrich()
-    with pytest.raises(SettingsError, match="name one of these indices"):
+    with pytest.raises(SettingsError, match=f"give it as {base}-1/same or {base}-2/same"):
         NearDupe(f"{base}-all", client).similar(id="same")
+    assert NearDupe(f"{base}-all", client).similar(id=f"{base}-2/same").query["index"] == f"{base}-2"
     assert NearDupe(f"{base}-1", client).similar(id="same").query["index"] == f"{base}-1"
     change(client, f"{base}-2", "same", {"text": "the same id in both indices one"})
     NearDupe(f"{base}-all", client).enrich(check=True)
