@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from es_neardupe.similarity.collation import Collation, Place
 from es_neardupe.similarity.comparison import facts_of
 from es_neardupe.similarity.facts.differing import differences
+from es_neardupe.similarity.facts.numerals import with_plain_digits
 from es_neardupe.similarity.facts.spelling import folded
 
 PASSAGE, WORDS, LAYOUT = "passage", "words", "layout"
@@ -128,10 +129,10 @@ def _weighed(
 
 def _contradicting(found: Collation, readings: Sequence[PlaceReading]) -> str:
     """The kind of figures that differ among other words, and are nowhere else in the other text; "" for none."""
-    own = set(_FIGURE.findall(readings[0].text))
+    own = set(_FIGURE.findall(with_plain_digits(readings[0].text)))
     for one in readings[1:]:
-        its = set(_FIGURE.findall(one.text))
-        other = found.side(one.rows[0]).text
+        its = set(_FIGURE.findall(with_plain_digits(one.text)))
+        other = with_plain_digits(found.side(one.rows[0]).text)
         if own and its and own.isdisjoint(its) and not any(figure in other for figure in own):
             return "amount" if any(figure[0] in "$€£¥" for figure in own | its) else "number"
     return ""

@@ -9,7 +9,7 @@ from functools import lru_cache
 from rapidfuzz.distance import DamerauLevenshtein
 
 from es_neardupe.similarity.facts.currencies import CURRENCY_SIGNS
-from es_neardupe.similarity.facts.numerals import IN_BRACKETS
+from es_neardupe.similarity.facts.numerals import IN_BRACKETS, with_plain_digits
 from es_neardupe.similarity.facts.opposites import are_opposites
 from es_neardupe.similarity.facts.symbols import prefixes_differ, symbols_of
 from es_neardupe.similarity.facts.vocabulary import ABBREVIATED, SPELLINGS
@@ -82,10 +82,12 @@ def _differ_in_blanks_only(one: str, other: str) -> bool:
 
 @lru_cache(1 << 14)
 def folded(text: str) -> str:
-    """The letters and digits without case and accents, with ı as i: its capital is the same."""
+    """The letters and digits without case and accents, those of any script as the usual ones, with ı as i: its capital
+    is the same."""
     if text.isascii():
         return text.lower() if text.isalnum() else "".join(filter(str.isalnum, text.lower()))
-    return "".join(filter(str.isalnum, unicodedata.normalize("NFKD", text.casefold().replace("ı", "i"))))
+    plain = with_plain_digits(text).casefold().replace("ı", "i")
+    return "".join(filter(str.isalnum, unicodedata.normalize("NFKD", plain)))
 
 
 def is_variant(one: str, other: str) -> bool:

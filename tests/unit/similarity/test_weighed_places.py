@@ -44,6 +44,13 @@ def test_notation_and_punctuation_are_layout() -> None:
     assert heaviest_first(places) == []
 
 
+@pytest.mark.parametrize("number", ["٤٥٬٠٠٠", "۴۵۰۰۰", "４５，０００"])
+def test_the_digits_of_another_script_are_layout(number: str) -> None:
+    assert heaviest(f"{BEFORE} a sum of 45,000 now {AFTER}", f"{BEFORE} a sum of {number} now {AFTER}") == []
+    ((kind, _),) = heaviest(f"{BEFORE} a sum of 46,000 now {AFTER}", f"{BEFORE} a sum of {number} now {AFTER}")
+    assert kind in ("amount", "number")
+
+
 def test_figures_among_other_words_are_before_words_and_behind_facts() -> None:
     found = heaviest(
         f"{BEFORE} more than $1,800,000 last year for housing {AFTER} on 3 May 2006 {words(300, 20)}",
