@@ -181,7 +181,8 @@ def read_member(index: Index, group: str, document: str | Address) -> tuple[Memb
 def unknown_group(index: Index, group: str) -> NotFound:
     """The error that there is no such group."""
     return NotFound(
-        f"Unknown group {group!r} in index {index.name}: `{command('groups', index.name)}` lists its groups.",
+        f"Unknown group {group!r} in index {index.name}: no two documents have this id. "
+        f"`{command('groups', index.name)}` lists the groups.",
         status=404,
         type="group_not_found",
     )

@@ -286,7 +286,7 @@ def test_bad_input_is_an_error_of_the_tool(client: Client, index_name: str) -> N
             ("similar", {"id": "l0", "minimum": 1}, "`minimum` is not a parameter of similar, which has id, id_index,"),
             ("similar", {"id": "l0", "facts": "colours"}, "Unknown kind of facts 'colours'"),
             ("group", {}, "`id` is required."),
-            ("group", {"id": "none"}, "Unknown group"),
+            ("group", {"id": "none"}, "no two documents have this id"),
             ("group", {"id": f"<script>{NASTY}"}, "Unknown group"),
             ("groups", {"query": "title:("}, "title:("),
             ("groups", {"after": "[{}]"}, "previous page"),
