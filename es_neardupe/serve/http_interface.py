@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
 from typing import Annotated, Any
@@ -101,12 +102,16 @@ class _Described(FastAPI):
 
 
 def _check_names(request: Request) -> None:
-    """Refuse a parameter that the path does not have, such as a misspelled one."""
+    """Refuse a parameter that the path does not have, such as a misspelled one, and one with several values of which
+    only the last would count."""
     operation = request.app.openapi()["paths"][request.scope["route"].path][request.method.lower()]
-    known = [one["name"] for one in operation.get("parameters", ()) if one["in"] == "query"]
+    known = {one["name"]: one["schema"] for one in operation.get("parameters", ()) if one["in"] == "query"}
     if unknown := [name for name in request.query_params if name not in known]:
         has = f"Its parameters: {', '.join(known)}." if known else "It has none."
         raise SettingsError(f"{unknown[0]!r} is not a parameter of this path. {has}")
+    for name, number in Counter(name for name, _ in request.query_params.multi_items()).items():
+        if number > 1 and not any(one.get("type") == "array" for one in known[name].get("anyOf", [known[name]])):
+            raise SettingsError(f"{name!r} is given {number} times: give it once.")
 
 
 def _answer_errors(app: FastAPI, *, allow_decisions: bool, logins: bool) -> None:

@@ -330,6 +330,8 @@ def test_wrong_requests_are_explained() -> None:
         ("GET", "/nowhere", "", 404, "There is no /api/nowhere here: /api/openapi.json lists all paths."),
         ("PUT", "/similar", "", 405, "This path has no PUT, only GET, POST."),
         ("GET", "/stats?top=1", "", 400, "'top' is not a parameter of this path. It has none."),
+        ("GET", "/documents?by=a&top=1&top=2", "", 400, "'top' is given 2 times: give it once."),
+        ("GET", "/groups?value=a&value=b", "", 400, "A value must be given as FIELD:VALUE."),
         (
             "GET",
             "/documents?by=a&mim=1",
