@@ -125,12 +125,15 @@ def _kinds(documents: StatsScope, groups: GroupOverview) -> list[tuple[str, int]
     """Documents by what they are to a reader; each is of one kind."""
     states = documents.states
     compared = states.get(State.SIGNED, 0) + states.get(State.SHORT, 0)
+    others = max(compared - groups.documents, 0)
+    waiting = min(documents.ungrouped, others)
     return [
         ("in groups", min(groups.documents, compared)),
-        ("without near-duplicates", max(compared - groups.documents, 0)),
+        ("without near-duplicates", others - waiting),
         ("without words", states.get(State.EMPTY, 0)),
         ("too long to compare", states.get(State.TOO_LARGE, 0)),
         ("unreadable", states.get(State.FAILED, 0) + documents.unknown),
+        ("waiting for group", waiting),
         ("waiting for enrich", documents.unprocessed + documents.other_schemes),
     ]
 

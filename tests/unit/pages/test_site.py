@@ -134,6 +134,10 @@ def test_overview_without_groups() -> None:
     read(page)
     assert "There are no groups" in page.html
     assert "wait for" not in page.html
+    assert '"row">without near-duplicates</th><td class="value">95</td>' in page.html
+    new = overview_page(SITE, scope(ungrouped=95), GroupOverview(0, 0, 0, (), ()), reviews=KnownReviews({}), waiting=0)
+    assert "without near-duplicates" not in new.html  # who has some is not known before the first run of group
+    assert '"row">waiting for group</th><td class="value">95</td>' in new.html
 
 
 OFFERED = Offered(
