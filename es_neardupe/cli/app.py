@@ -39,7 +39,7 @@ _OTHER_NAMES: Mapping[str, str] = {
         "info status": "stats",
         "check health": "doctor",
         "diff": "compare",
-        "review server ui web": "serve",
+        "decide decisions review server ui web": "serve",
     }.items()
     for name in names.split()
 }

@@ -80,7 +80,12 @@ class Command(typer.core.TyperCommand):
                 self._refuse_repeated(ctx, args)
             except UsageError as error:
                 raise self._with_our_name(error) from None
-            return super().parse_args(ctx, args)
+            try:
+                return super().parse_args(ctx, args)
+            except UsageError as error:
+                if "--id" in _options_of(self.params).values() and "unexpected extra argument" in error.message:
+                    raise UsageError(f"{error.message}. The id of a document is given by --id.", ctx=ctx) from None
+                raise
         values, ctx.args, _ = self.make_parser(ctx).parse_args(args=args)
         for parameter in self.get_params(ctx):
             ctx.params[parameter.name], source = parameter.consume_value(ctx, values)

@@ -652,6 +652,13 @@ def test_an_option_that_is_cut_off(cli: Cli) -> None:
     assert "No such option: --id (Possible options: --id-field)" in cli("load", "news", "ads.jsonl", "--id", "url").err
 
 
+@pytest.mark.parametrize("command", ["similar", "contained"])
+def test_an_id_without_its_option(cli: Cli, command: str) -> None:
+    run = cli(command, "news", "1001")
+    assert run.code == 2
+    assert "(1001). The id of a document is given by --id." in " ".join(run.err.replace("│", " ").split())
+
+
 def test_other_names_lead_to_options() -> None:
     """Each option is one of some command; what the keys depend on is explained on the page of other tools."""
     options = {name: {one for option in PROGRAM.commands[name].params for one in option.opts} for name in DATA_COMMANDS}
@@ -662,7 +669,7 @@ def test_other_names_lead_to_options() -> None:
         assert not _CHOSEN_BY_INIT & set(found) or any(option in page for option in found), name
 
 
-@pytest.mark.parametrize(("word", "command"), [("dedupe", "group"), ("undo", "clean"), ("index", "load")])
+@pytest.mark.parametrize(("word", "command"), [("dedupe", "group"), ("undo", "clean"), ("index", "load"), ("decisions", "serve")])
 def test_commands_of_other_tools(cli: Cli, word: str, command: str) -> None:
     run = cli(word, "news")
     assert run.code == 2
