@@ -331,7 +331,8 @@ def check_text_fields(index: str, mapping: Mapping[str, Any], settings: Settings
     for name in settings.fields:
         kind = types.get(name)
         if kind is None:
-            raise IndexUnusable(f"Index {index} has no field {name!r}. {known}")
+            more = f"To join several, repeat {option('fields')}. {known}" if "," in name else known
+            raise IndexUnusable(f"Index {index} has no field {name!r}. {more}")
         if kind == "multi-field":
             whole = name.rpartition(".")[0]
             raise IndexUnusable(f"{name} is a multi-field, which _source does not contain: name {whole} itself.")

@@ -9,7 +9,7 @@ import pytest
 from bad_input import fill, refused
 from conftest import Cli
 from existing_index import existing_index
-from server_tools import JSON, family, make_index, mapping, one_line, put, versions
+from server_tools import JSON, exists, family, make_index, mapping, one_line, put, versions
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import NotFound, SettingsError
@@ -63,6 +63,10 @@ def test_invalid_names(name: str, server_cli: Cli, client: Client, index_name: s
     done = server_cli("init", name, "--field", "text", "--create")
     one_line(done.err)
     assert done.code == 2
+    if name == "a b":
+        new = server_cli("init", index_name, "--field", "title,body", "--create")
+        assert "'title,body' is one field with a comma in its name: repeat --field for each." in new.err
+        assert not exists(client, index_name)
     if name == "UPPER":
         assert "error: A new index cannot have the name 'UPPER': use 'upper'." in done.err
 
@@ -78,6 +82,7 @@ def test_the_name_of_an_index_is_suggested(client: Client, filled: str, server_c
         ("absent", ("has no field 'absent'", "Its text fields: body.en, text.")),
         ("text.raw", ("text.raw is a multi-field", "name text itself")),
         ("body", ("'body'", "Its text fields: body.en, text.")),
+        ("body.en,text", ("has no field 'body.en,text'. To join several, repeat --field.",)),
         ("neardupe.bands", ("Fields under the prefix",)),
         ("", ("--field",)),
     ],

@@ -282,6 +282,10 @@ def init_missing(index: UnpreparedIndex, by_texts: ByTexts, *, template: bool, d
         raise SettingsError(
             f"A new index has no texts to measure: give {option('sample_mod')} instead of {option('sample_keys')}."
         )
+    if several := [name for name in settings.fields if "," in name]:
+        raise SettingsError(
+            f"{several[0]!r} is one field with a comma in its name: repeat {option('fields')} for each."
+        )
     if settings.relations and not template:
         raise SettingsError("A new index has no join field, so no relations: create it yourself, then run init.")
     bands = None

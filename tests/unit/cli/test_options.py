@@ -669,7 +669,9 @@ def test_other_names_lead_to_options() -> None:
         assert not _CHOSEN_BY_INIT & set(found) or any(option in page for option in found), name
 
 
-@pytest.mark.parametrize(("word", "command"), [("dedupe", "group"), ("undo", "clean"), ("index", "load"), ("decisions", "serve")])
+@pytest.mark.parametrize(
+    ("word", "command"), [("dedupe", "group"), ("undo", "clean"), ("index", "load"), ("decisions", "serve")]
+)
 def test_commands_of_other_tools(cli: Cli, word: str, command: str) -> None:
     run = cli(word, "news")
     assert run.code == 2
