@@ -7,7 +7,7 @@ text has facts there that cannot be the same. The result for (b, a) is that for 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -15,12 +15,12 @@ import numpy as np
 
 from es_neardupe.keys.text import Range
 from es_neardupe.options import FactKind
-from es_neardupe.similarity.facts import product_words as products
 from es_neardupe.similarity.facts import vocabulary as words
-from es_neardupe.similarity.facts.dates import are_equal_times, may_be_day, may_be_hour
-from es_neardupe.similarity.facts.names import has, is_name, replaced_words
+from es_neardupe.similarity.facts.compatible import are_compatible, without_compatible
+from es_neardupe.similarity.facts.names import replaced_words
 from es_neardupe.similarity.facts.opposites import are_opposites
 from es_neardupe.similarity.facts.spelling import differ_in_layout_only, digit_groups, have_equal_signs, is_variant
+from es_neardupe.similarity.facts.titles import facts_of_titles, is_size
 from es_neardupe.similarity.facts.token_changes import Surroundings, token_changes
 from es_neardupe.similarity.facts.token_flags import TokenFlag
 from es_neardupe.similarity.facts.tokens import TITLE, FactTokens, Part, SlotToken
@@ -31,20 +31,16 @@ _MAX_NEGATION = 4
 """Tokens of a change by which only a negation comes or goes."""
 _MAX_SIZE = 2
 """Tokens of a slot in which S, M, L and the like are sizes."""
-_MIN_TITLE = 3
-"""Words and facts of two titles that differ in one word, wherever it stands."""
 _MAX_OTHERS = 2
 """Other words in a slot of facts."""
 _MAX_AGAINST_WORDS = 3
 """Tokens of a slot in which a code replaces words."""
-_NUMERIC = (FactKind.AMOUNT, FactKind.UNIT, FactKind.DATE, FactKind.NUMBER, FactKind.CODE)
 _SUFFIXES = frozenset("abcdef")
 """Small letters that make another number of one, unlike that of 1080p."""
 _CONTENT = TokenFlag.CONTENT.value
 _POSTCODE = re.compile(r"[A-Z]{1,2}-\d{4,5}")
 """With the letters of a country, which need not be written."""
 _SIZE_IN_DIGITS = re.compile(r"n:\d{1,2}")
-_NOT_IN_A_SIZE = re.compile(r"[.'’&]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,14 +282,9 @@ def _are_other_sizes(a: Part, b: Part) -> bool:
 
 def _size(part: Part) -> str:
     """The size in letters, or else the only number; the empty string if there is none."""
-    in_letters = (one.key for one in part.tokens if _is_size(part.text, one))
+    in_letters = (one.key for one in part.tokens if is_size(part.text, one))
     number = part.tokens[0].key if len(part) == 1 and _SIZE_IN_DIGITS.fullmatch(part.tokens[0].key) else ""
     return next(in_letters, number)
-
-
-def _is_size(text: FactTokens, token: SlotToken) -> bool:
-    end = token.start + len(token.written)
-    return token.written in products.SIZES and not _NOT_IN_A_SIZE.match(text.text, end)
 
 
 def _differing_title(a: FactTokens, b: FactTokens) -> DifferingPlace | None:
@@ -330,7 +321,7 @@ def _facts_of_titles(a: FactTokens, b: FactTokens, slots: Sequence[_Slot]) -> It
         if not slot.layout:
             left[0].extend(slot.a.tokens)
             left[1].extend(slot.b.tokens)
-    for kind, x, y in _left_over((a, b), left):
+    for kind, x, y in facts_of_titles((a, b), left):
         yield DifferingPlace((kind,), False, _place(a, x), _place(b, y))
         return
 
@@ -340,204 +331,3 @@ def _place(text: FactTokens, token: SlotToken | None) -> Range:
     if token is None:
         return len(text.placed.original), len(text.placed.original)
     return text.placed.original_range(token.start, token.start + len(token.written))
-
-
-def _left_over(
-    texts: tuple[FactTokens, FactTokens], left: tuple[list[SlotToken], list[SlotToken]]
-) -> Iterator[tuple[FactKind, SlotToken | None, SlotToken | None]]:
-    """Each kind of which both sides have facts, and none that may be the same, with the first of each side; then words
-    by which products differ."""
-    facts = [[one for one in side if one.kind and not one.mark] for side in left]
-    facts = [
-        [one for one in side if not _is_of_another_kind(one, other)]
-        for side, other in zip(facts, reversed(facts), strict=True)
-    ]
-    for kind in _NUMERIC:
-        a, b = ([one for one in side if one.kind is kind] for side in facts)
-        if a and b and not any(are_compatible(x, y) for x in a for y in b):
-            yield kind, a[0], b[0]
-    whole = [text.part(0, len(text)).tokens for text in texts]
-    a, b = ([one for one in side if _is_size(text, one)] for text, side in zip(texts, whole, strict=True))
-    if a and b and {one.key for one in a}.isdisjoint(one.key for one in b):
-        yield FactKind.UNIT, a[0], b[0]
-    a, b = (
-        [one for one in side if is_name(one, texts) and not _is_a_call(text, one)]
-        for text, side in zip(texts, left, strict=True)
-    )
-    if a and b and not any(is_variant(x.key, y.key) for x in a for y in b):
-        yield FactKind.NAME, a[0], b[0]
-    x, y = (
-        next((one for one in side if _is_edition(one) and not has(other.all_keys, one.hash)), None)
-        for side, other in zip(left, reversed(texts), strict=True)
-    )
-    if x or y:
-        yield FactKind.NAME, x, y
-    titles = [[one for one in tokens if one.kind or one.flags & _CONTENT] for tokens in whole]
-    x, y = (next((one for one in title if one.key in products.CONDITIONS), None) for title in titles)
-    if bool(x) != bool(y):
-        yield FactKind.WORD, x, y
-    x, y = _other_parts(*map(_parts_of, whole))
-    if (x or y) and any(_is_a_noun(one, titles[1]) for one in titles[0]):
-        yield FactKind.WORD, x, y
-    yield from _other_qualities(*titles)
-    yield from _turned(*whole)
-    if min(map(len, titles)) >= _MIN_TITLE:
-        a, b = _words_of_one(texts, titles)
-        if len(a) == len(b) == 1:
-            yield FactKind.WORD, a[0], b[0]
-
-
-def _is_of_another_kind(one: SlotToken, others: Iterable[SlotToken]) -> bool:
-    """Whether a fact may be one of another kind: of 5-10 €, one title may give the currency to the first amount."""
-    return any(other.kind is not one.kind and are_compatible(one, other) for other in others)
-
-
-def _words_of_one(
-    texts: tuple[FactTokens, FactTokens], titles: Sequence[Sequence[SlotToken]]
-) -> Iterator[list[SlotToken]]:
-    """The words of each title of which the other has no variant."""
-    words_of_one = [
-        [one for one in title if one.kind is None and len(one.key) > 1 and not has(other.all_keys, one.hash)]
-        for title, other in zip(titles, reversed(texts), strict=True)
-    ]
-    for side, other in zip(words_of_one, reversed(words_of_one), strict=True):
-        yield [one for one in side if not any(_may_be_same(one.key, known.key) for known in other)]
-
-
-def _parts_of(title: Sequence[SlotToken]) -> dict[str, SlotToken]:
-    """The flavours of a product, and the parts, unless they come with it: ``drill with charger``."""
-    found = {}
-    for k, one in enumerate(title):
-        comes_with_it = k > 0 and title[k - 1].key in products.BEFORE_ADDITIONS
-        if one.key in products.FLAVOURS:
-            found[products.FLAVOURS[one.key]] = one
-        elif one.key in products.PARTS and not comes_with_it:
-            found[products.PARTS[one.key]] = one
-    return found
-
-
-def _other_parts(a: Mapping[str, SlotToken], b: Mapping[str, SlotToken]) -> tuple[SlotToken | None, SlotToken | None]:
-    """A part or a flavour that one title has and the other lacks."""
-    x, y = (next((one for part, one in side.items() if part not in other), None) for side, other in ((a, b), (b, a)))
-    return x, y
-
-
-def _is_a_noun(token: SlotToken, other: Sequence[SlotToken]) -> bool:
-    """Whether a word is in another title, too, and in lower case in one of them: what the product is, and no brand."""
-    if token.kind or any(token.key in its for its in (products.PARTS, products.FLAVOURS, products.QUALITIES)):
-        return False
-    same = next((one for one in other if one.key == token.key), None)
-    return same is not None and len(token.key) > 1 and (token.written.islower() or same.written.islower())
-
-
-def _other_qualities(a: Sequence[SlotToken], b: Sequence[SlotToken]) -> Iterator[tuple[FactKind, SlotToken, SlotToken]]:
-    """Words such as colours of which each title has one that the other lacks."""
-    both: list[dict[str, dict[str, SlotToken]]] = [{}, {}]
-    for found, side in zip(both, (a, b), strict=True):
-        for one in side:
-            if known := products.QUALITIES.get(one.key):
-                found.setdefault(known[0], {}).update(dict.fromkeys(known[1], one))
-    for quality, x in both[0].items():
-        y = both[1].get(quality, x)
-        if (only_x := x.keys() - y.keys()) and (only_y := y.keys() - x.keys()):
-            yield FactKind.WORD, min(x[value] for value in only_x), min(y[value] for value in only_y)
-
-
-def _turned(a: Sequence[SlotToken], b: Sequence[SlotToken]) -> Iterator[tuple[FactKind, SlotToken, SlotToken]]:
-    """Words that change places around one such as ``to``: ``HDMI to VGA``, ``VGA to HDMI``."""
-    ends = [
-        {(x.key, z.key): x for x, y, z in zip(side, side[1:], side[2:], strict=False) if y.key in products.BETWEEN_ENDS}
-        for side in (a, b)
-    ]
-    for (x, z), token in ends[0].items():
-        if x != z and (other := ends[1].get((z, x))):
-            yield FactKind.WORD, token, other
-
-
-def _is_edition(token: SlotToken) -> bool:
-    return token.key in products.EDITIONS and token.written[0].isupper()
-
-
-def _may_be_same(one: str, other: str) -> bool:
-    """Whether two words of titles are variants, contain each other (Holz and Holztisch), or may be one colour or the
-    like."""
-    qualities = [products.QUALITIES.get(word, ("", frozenset()))[1] for word in (one, other)]
-    is_part = (one in other or other in one) and not are_opposites(one, other)
-    return is_part or is_variant(one, other) or not qualities[0].isdisjoint(qualities[1])
-
-
-def _is_a_call(text: FactTokens, token: SlotToken) -> bool:
-    """Whether a word is one such as ``New!``."""
-    return text.text.startswith("!", token.start + len(token.written))
-
-
-def without_compatible(a: Sequence[SlotToken], b: Sequence[SlotToken]) -> tuple[list[SlotToken], list[SlotToken]]:
-    """The facts that are left if each fact of a cancels the first one of b that may be the same."""
-    left_a, left_b = [], list(b)
-    for one in a:
-        same = next((k for k, other in enumerate(left_b) if are_compatible(one, other)), None)
-        if same is None:
-            left_a.append(one)
-        else:
-            del left_b[same]
-    return left_a, left_b
-
-
-def are_compatible(one: SlotToken, other: SlotToken) -> bool:
-    """Whether two facts may be the same: equal values, dates with unknown parts, an amount without its currency."""
-    if one.key == other.key:
-        return True
-    if ":(" in one.key or ":(" in other.key:
-        return any(are_compatible(x, y) for x in _readings(one) for y in _readings(other))
-    x, y = _as_date(one, other), _as_date(other, one)
-    if x[:2] == y[:2] == "d:" and "-" in x and "-" in y:
-        return _are_compatible_dates(x[2:].split("-"), y[2:].split("-"))
-    is_time = "d:t" in (one.key[:3], other.key[:3])
-    if is_time or one.key.rpartition(":")[2] != other.key.rpartition(":")[2]:
-        return _may_be(one, other) or _may_be(other, one)
-    kinds = {one.kind, other.kind}
-    if FactKind.NUMBER not in kinds:
-        return kinds == {FactKind.AMOUNT} and "¢" in one.key + other.key  # cents of any currency
-    is_ordinal = "o" in (one.key[0], other.key[0])
-    return not is_ordinal and kinds != {FactKind.UNIT, FactKind.NUMBER}
-
-
-def _readings(token: SlotToken) -> list[SlotToken]:
-    """A fact, or both readings of ``($50)``: an amount in brackets, and a negative one."""
-    if ":(" not in token.key:
-        return [token]
-    return [token._replace(key=token.key.replace(":(", sign)) for sign in (":", ":-")]
-
-
-def _may_be(one: SlotToken, other: SlotToken) -> bool:
-    """Whether a fact is another notation of one of another form: a share, a time of day, or a decade."""
-    if one.key[:3] == "d:t":
-        return are_equal_times(one.key, other.key) or may_be_hour(one.key, other.key, other.written)
-    if one.key[:2] == "d:" and "-" in one.key and other.kind is FactKind.NUMBER:
-        return may_be_day(one.key, other.written)
-    if one.key[:3] == "d:*" and one.key[-1] == "s":
-        return other.key[:2] == "d:" and other.key[-3:] == one.key[-3:]
-    return _is_share(one.key, other.key)
-
-
-def _is_share(key: str, other: str) -> bool:
-    """Whether a fraction is a share in percent: a quarter and 25 %, two thirds and 67 %."""
-    if key[:4] != "n:0." or other[:2] != "%:" or not other[2:].isdigit():
-        return False
-    return round(100 * float(key[2:])) == int(other[2:])
-
-
-def _as_date(one: SlotToken, other: SlotToken) -> str:
-    """The key of a fact; of a year next to a date, as a date of which only the year is known."""
-    is_year = one.kind is FactKind.DATE and one.key[:2] == "n:" and other.key[:2] == "d:"
-    return f"d:{one.key[2:]}-*-*" if is_year else one.key
-
-
-def _are_compatible_dates(one: Sequence[str], other: Sequence[str]) -> bool:
-    """Whether two dates agree in what is known of both. Of two parts instead of three, the second is ``?day/month`` in
-    any order."""
-    if len(one) == len(other):
-        return all(x == y or "*" in (x, y) for x, y in zip(one, other, strict=True))
-    long, short = (one, other) if len(one) == 3 else (other, one)
-    same_year = short[0] == long[0] or "*" in (short[0], long[0])
-    return same_year and set(long[1:]) == set(short[1].removeprefix("?").split("/"))

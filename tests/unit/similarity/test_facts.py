@@ -16,7 +16,8 @@ from unit_tools import in_seconds
 from es_neardupe.errors import SettingsError
 from es_neardupe.keys.prepare.placed import PlacedPiece, PlacedText
 from es_neardupe.options import FactKind
-from es_neardupe.similarity.facts.differing import Fact, differences, differing_facts, without_compatible
+from es_neardupe.similarity.facts.compatible import without_compatible
+from es_neardupe.similarity.facts.differing import Fact, differences, differing_facts
 from es_neardupe.similarity.facts.kinds import FACT_NAMES, parse_facts
 from es_neardupe.similarity.facts.numerals import chinese, decimal
 from es_neardupe.similarity.facts.spelling import is_variant
