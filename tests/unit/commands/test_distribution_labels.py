@@ -54,7 +54,7 @@ def test_addresses_as_in_the_output_of_pairs(tmp_path: Path) -> None:
         ('{"a": "", "b": "2", "label": 1}', "a is neither an id"),
         ('{"a": "1", "b": 1, "label": 1}', "a and b are the same document."),
         ('{"a": "9", "b": "8", "label": 0}', "the pair was already labelled at "),
-        ("[1]", "a JSON list, not an object."),
+        ("[1]", "a JSON array: write each of its objects on a line of its own."),
         ("{", "invalid JSON"),
     ],
 )
