@@ -151,5 +151,6 @@ def _is_a_call(text: FactTokens, token: SlotToken) -> bool:
 
 
 def is_size(text: FactTokens, token: SlotToken) -> bool:
+    """Whether a token is a size of clothes, such as ``XL``."""
     end = token.start + len(token.written)
     return token.written in products.SIZES and not _NOT_IN_A_SIZE.match(text.text, end)
