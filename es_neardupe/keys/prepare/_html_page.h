@@ -6,7 +6,7 @@
 #include "_html_names.h"
 
 /* A formatting element is moved out of at most 7 blocks at once, by the standard. */
-enum { MAX_DEPTH = 1000, MAX_FORMATS = 250, MAX_ELEMENTS = 1 << 21, MAX_MOVED = 8 };
+enum { MAX_DEPTH = 1000, MAX_FORMATS = 250, MAX_ELEMENTS = 1 << 21, MAX_MOVED = 7 };
 
 /* What the attributes of an element say. The rules of roles and names are bits of Kind.rules. */
 enum { HIDDEN = 1, OPEN = 2, HREF = 4, TYPE_HIDDEN = 8, NAMED_APART = 16, HAS_ROLE = 32 };
@@ -315,18 +315,16 @@ static int holds_other_blocks(const Page *page, int depth, int last)
     return 0;
 }
 
-/* End a formatting element in which blocks are open. The standard puts the blocks behind it, and copies of it around what
+/* End a formatting element in which some blocks are open. The standard puts the blocks behind it, and copies of it around what
  * they hold. It makes no difference what an element without a role, a link or `hidden` holds, so here it only ends. But
  * where the parents of blocks count, none may be within a copy. */
-static void end_around_blocks(Page *page, int depth)
+static void end_around_blocks(Page *page, int depth, int blocks)
 {
     Element *element = &page->elements[page->stack[depth]];
-    int block = page->stack[depth + 1], last = depth + 1, others = 0;
+    int block = page->stack[depth + 1], last = depth + 1;
     while (last < page->depth && (page->elements[page->stack[last]].kind->tree & SPECIAL))
         last++;
-    for (int k = last; k < page->depth; k++)
-        others |= page->elements[page->stack[k]].kind->tree & SPECIAL;
-    if (others || last - depth > MAX_MOVED || page->foreign || (element->marks & (HREF | HIDDEN | HAS_ROLE)) ||
+    if (last - depth - 1 != blocks || blocks > MAX_MOVED || page->foreign || (element->marks & (HREF | HIDDEN | HAS_ROLE)) ||
         !page->elements[page->stack[depth - 1]].on_stack || (page->with_names && holds_other_blocks(page, depth + 1, last))) {
         page->given_up = 1;
         return;
@@ -373,7 +371,7 @@ static void end_format(Page *page, const Tag *tag)
             blocks += (within->kind->tree & SPECIAL) != 0;
         }
         if (blocks)
-            end_around_blocks(page, depth);
+            end_around_blocks(page, depth, blocks);
         while (!blocks && page->depth > depth)
             pop(page);
         if (page->given_up)
