@@ -294,7 +294,7 @@ def _prepared(record: FileRecord, target: IndexTarget, text_field: str | None) -
 
 
 def _names(source: Mapping[str, Any]) -> str:
-    """What a document has, for whoever looks for a field of it."""
+    """The names of the fields of a document, for a message about a missing one."""
     return f"has {beginning(', '.join(map(repr, source))) or 'none'}"
 
 
