@@ -25,11 +25,13 @@
 #define BLANKS (BLANK * ONES)
 #define GOLDEN UINT64_C(0x9E3779B97F4A7C15)
 #define MULTIPLIER UINT64_C(0xD1342543DE82EF95)
+#define MIX_FIRST UINT64_C(0xBF58476D1CE4E5B9)
+#define MIX_SECOND UINT64_C(0x94D049BB133111EB)
 
 static uint64_t mix64(uint64_t value)
 {
-    value = (value ^ (value >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
-    value = (value ^ (value >> 27)) * UINT64_C(0x94D049BB133111EB);
+    value = (value ^ (value >> 30)) * MIX_FIRST;
+    value = (value ^ (value >> 27)) * MIX_SECOND;
     return value ^ (value >> 31);
 }
 
@@ -189,13 +191,12 @@ static int are_bounds(const int64_t *bound, Py_ssize_t texts, Py_ssize_t values)
     return in_order;
 }
 
-/* mix64 of the Horner sum of some tokens, begun with their number. */
-static uint64_t shingle(const uint64_t *token, Py_ssize_t size)
+/* The Horner sum of some tokens. That of a shingle begins with their number. */
+static inline uint64_t sum_tokens(const uint64_t *token, Py_ssize_t size, uint64_t sum)
 {
-    uint64_t sum = (uint64_t)size;
     for (Py_ssize_t k = 0; k < size; k++)
         sum = sum * MULTIPLIER + token[k];
-    return mix64(sum);
+    return sum;
 }
 
 /* Shingles of a text of so many tokens: one of all of them if they are fewer than its size. */
@@ -214,13 +215,15 @@ typedef struct {
     Py_ssize_t (*fold_prefix)(const Py_UCS4 *, uint8_t *);
     Py_ssize_t (*find_edges)(const uint8_t *, Py_ssize_t, uint32_t *);
     void (*hash_batch)(const uint64_t *, const uint64_t *, uint64_t *);
-    void (*shingle_batch)(const uint64_t *, Py_ssize_t, uint64_t *);
+    void (*hash_windows)(const uint64_t *, Py_ssize_t, Py_ssize_t, uint64_t *);
     void (*extremes_of_group)(const uint64_t *, Py_ssize_t, const uint32_t *, const uint32_t *, uint32_t *, uint32_t *);
 } Loops;
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(NO_LANES)
 #include <immintrin.h>
 #define HAVE_LANES
+
+typedef uint64_t Four __attribute__((vector_size(32))); /* a vector of GCC and Clang, with operators */
 
 /* Of 16 bytes, see fold_ascii. */
 static inline __m128i fold_16(__m128i source)
@@ -782,8 +785,7 @@ static int sign_text(const Table *table, const Short *brief, const Recipe *recip
     if (!windows)
         return 1;
     memset(work->unit + one->units, 0, 8 * (size_t)(BATCH + size));
-    for (Py_ssize_t from = 0; from < windows; from += BATCH)
-        loops->shingle_batch(work->unit + from, size, work->value + from);
+    loops->hash_windows(work->unit, size, windows, work->value);
     uint32_t least[GROUP], greatest[GROUP];
     uint8_t low[GROUP], high[GROUP];
     Py_ssize_t half = (recipe->permutations + 1) / 2;
@@ -1050,19 +1052,18 @@ static PyObject *token_runs(PyObject *self, PyObject *list)
     return Py_BuildValue("NN", hashes, bounds);
 }
 
-/* The hashes of the first windows of some units. */
-static void hash_windows(const uint64_t *unit, Py_ssize_t windows, Py_ssize_t size, uint64_t *value)
+/* The hashes of the first windows of some units, and no access to memory behind them. */
+static void hash_exactly(const uint64_t *unit, Py_ssize_t windows, Py_ssize_t size, uint64_t *value)
 {
-    Py_ssize_t k = 0;
-    for (; k + BATCH <= windows; k += BATCH)
-        loops->shingle_batch(unit + k, size, value + k);
-    for (; k < windows; k++)
-        value[k] = shingle(unit + k, size);
+    Py_ssize_t full = windows / BATCH * BATCH;
+    loops->hash_windows(unit, size, full, value);
+    for (Py_ssize_t k = full; k < windows; k++)
+        value[k] = mix64(sum_tokens(unit + k, size, (uint64_t)size));
 }
 
 PyDoc_STRVAR(shingle_runs_doc,
              "shingle_runs(uint64 hashes, int64 bounds[texts + 1], size) -> (uint64[shingles], int64[texts + 1]), as "
-             "bytearrays: the shingle hashes of all texts, in their order, and where those of each text begin.");
+             "bytearrays: the shingle hashes of one text after the other, each in any order, and where those of each text begin.");
 
 static PyObject *shingle_runs(PyObject *self, PyObject *args)
 {
@@ -1089,7 +1090,7 @@ static PyObject *shingle_runs(PyObject *self, PyObject *args)
     uint64_t *value = new_array(&values, total);
     for (Py_ssize_t text = 0; value && text < texts; text++) {
         Py_ssize_t tokens = bound[text + 1] - bound[text];
-        hash_windows(token + bound[text], start[text + 1] - start[text], tokens < size ? tokens : size, value);
+        hash_exactly(token + bound[text], start[text + 1] - start[text], tokens < size ? tokens : size, value);
         value += start[text + 1] - start[text];
     }
 done:

@@ -123,18 +123,59 @@ static void NAME(hash_batch)(const uint64_t *RESTRICT word, const uint64_t *REST
     }
 }
 
-/* The hashes of BATCH windows of some tokens. */
+#if LANE_BITS != 512
+/* mix64 of four sums and an addend. */
 PROCESSOR
-static void NAME(shingle_batch)(const uint64_t *RESTRICT token, Py_ssize_t size, uint64_t *RESTRICT value)
+static inline void NAME(mix_four)(const uint64_t *sum, uint64_t addend, uint64_t *value)
 {
-    uint64_t sum[BATCH];
-    for (int k = 0; k < BATCH; k++)
-        sum[k] = (uint64_t)size;
-    for (Py_ssize_t j = 0; j < size; j++)
+#if LANE_BITS
+    Four four = {sum[0], sum[1], sum[2], sum[3]};
+    four += addend;
+    four = (four ^ four >> 30) * MIX_FIRST;
+    four = (four ^ four >> 27) * MIX_SECOND;
+    four ^= four >> 31;
+    memcpy(value, &four, sizeof(four));
+#else
+    for (int p = 0; p < 4; p++)
+        value[p] = mix64(sum[p] + addend);
+#endif
+}
+#endif
+
+/* The hashes of all windows of some tokens, in any order. AVX-512 multiplies numbers of 64 bits: BATCH windows at a time,
+ * up to BATCH more are read and written. Elsewhere, the sum of a window is made from the one before: its first token leaves,
+ * and the next one is appended. Each multiplication needs the result of the one before, so that four parts of the windows
+ * take turns. */
+PROCESSOR
+static void NAME(hash_windows)(const uint64_t *RESTRICT token, Py_ssize_t size, Py_ssize_t windows,
+                               uint64_t *RESTRICT value)
+{
+#if LANE_BITS == 512
+    for (; windows > 0; windows -= BATCH, token += BATCH, value += BATCH) {
+        uint64_t sum[BATCH];
         for (int k = 0; k < BATCH; k++)
-            sum[k] = sum[k] * MULTIPLIER + token[j + k];
-    for (int k = 0; k < BATCH; k++)
-        value[k] = mix64(sum[k]);
+            sum[k] = (uint64_t)size;
+        for (Py_ssize_t j = 0; j < size; j++)
+            for (int k = 0; k < BATCH; k++)
+                sum[k] = sum[k] * MULTIPLIER + token[j + k];
+        for (int k = 0; k < BATCH; k++)
+            value[k] = mix64(sum[k]);
+    }
+#else
+    Py_ssize_t part = (windows - 1) / 4;
+    uint64_t power = 1, sum[4]; /* power: the factor of a token that leaves */
+    for (Py_ssize_t k = 0; k < size; k++)
+        power *= MULTIPLIER;
+    for (int p = 0; p < 4; p++)
+        sum[p] = sum_tokens(token + p * part, size, 0);
+    for (Py_ssize_t k = 0; k < part; k++, token++, value += 4) {
+        NAME(mix_four)(sum, (uint64_t)size * power, value);
+        for (int p = 0; p < 4; p++)
+            sum[p] = sum[p] * MULTIPLIER + token[p * part + size] - token[p * part] * power;
+    }
+    for (Py_ssize_t k = 4 * part; k < windows; k++)
+        *value++ = mix64(sum_tokens(token + k - part, size, (uint64_t)size));
+#endif
 }
 
 /* The extremes of the lower halves of some values for GROUP multipliers. */
@@ -193,4 +234,4 @@ static void NAME(extremes_of_group)(const uint64_t *value, Py_ssize_t size, cons
 }
 
 static const Loops NAME(loops) = {NAME(fold_ascii), NAME(fold_prefix),   NAME(find_edges),
-                                  NAME(hash_batch), NAME(shingle_batch), NAME(extremes_of_group)};
+                                  NAME(hash_batch), NAME(hash_windows), NAME(extremes_of_group)};
