@@ -471,26 +471,21 @@ static void make_constants(void)
     }
 }
 
-/* Hash the characters of some content, but not its blanks, given the hashes of the first code points. Returns their
- * number. */
+/* Hash some characters, given the hashes of the first code points. Returns their number. */
 static Py_ssize_t hash_characters(const uint8_t *at, const uint8_t *end, const uint64_t *first, uint64_t *hash)
 {
     uint64_t *next = hash;
     while (at < end) {
         uint64_t word = word_at(at, end);
         if (!(word & ONES << 7) && end - at >= 8) {
-            for (int k = 0; k < 8; k++) {
-                *next = first[at[k]];
-                next += at[k] != BLANK;
-            }
-            at += 8;
+            for (int k = 0; k < 8; k++)
+                *next++ = first[*at++];
             continue;
         }
         int size = *at < 0x80 ? 1 : *at < 0xE0 ? 2 : *at < 0xF0 ? 3 : 4;
         uint64_t point = size == 1 ? *at : (word & 0x1F) << 6 | (word >> 8 & 0x3F);
         word &= (UINT64_C(1) << (8 * size)) - 1;
-        *next = size < 3 && point < POINTS ? first[point] : mix64(word + GOLDEN * (uint64_t)size);
-        next += word != BLANK;
+        *next++ = size < 3 && point < POINTS ? first[point] : mix64(word + GOLDEN * (uint64_t)size);
         at += size;
     }
     return next - hash;
@@ -732,8 +727,8 @@ static Py_ssize_t find_tokens(const Table *table, const Short *brief, Signed *on
     return one->made < 1 ? one->made : find_folded(work);
 }
 
-/* Write the tokens between edges with single blanks: the end of the content. */
-static uint8_t *write_tokens(const Work *work, Py_ssize_t tokens, uint8_t *content)
+/* Write the tokens between edges with so many blanks behind each: the end of the last one. */
+static inline uint8_t *write_tokens(const Work *work, Py_ssize_t tokens, int blanks, uint8_t *content)
 {
     const uint32_t *edge = work->edge;
     for (Py_ssize_t k = 0; k < tokens; k++, edge += 2) {
@@ -743,9 +738,9 @@ static uint8_t *write_tokens(const Work *work, Py_ssize_t tokens, uint8_t *conte
         if (size > 16)
             memcpy(content + 16, token + 16, size - 16);
         content[size] = BLANK;
-        content += size + 1;
+        content += size + blanks;
     }
-    return tokens ? content - 1 : content;
+    return tokens ? content - blanks : content;
 }
 
 /* Sign a text; its content and sampled keys are appended. Returns 0 without memory. */
@@ -771,8 +766,9 @@ static int sign_text(const Table *table, const Short *brief, const Recipe *recip
         return 0;
     uint8_t *content = contents->bytes + contents->length, *end;
     if (recipe->characters) {
-        end = write_tokens(work, tokens, content);
+        end = write_tokens(work, tokens, 0, content);
         one->units = hash_characters(content, end, recipe->characters, work->unit);
+        end = write_tokens(work, tokens, 1, content);
     } else {
         end = hash_edges(work, tokens, work->unit, content);
         one->units = tokens;
@@ -976,7 +972,7 @@ static PyObject *normalize(PyObject *self, PyObject *args)
             enough = tokens >= 0;
             if (enough && one[k].made && (enough = reserve(&contents, work.folded.length + 32))) {
                 one[k].first = contents.length;
-                contents.length = write_tokens(&work, tokens, contents.bytes + contents.length) - contents.bytes;
+                contents.length = write_tokens(&work, tokens, 1, contents.bytes + contents.length) - contents.bytes;
                 one[k].size = contents.length - one[k].first;
             }
         }
