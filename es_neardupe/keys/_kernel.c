@@ -210,13 +210,33 @@ static Py_ssize_t count_shingles(Py_ssize_t tokens, Py_ssize_t size)
 #define SHIFTS 8
 #define PAD 80 /* blanks behind a folded text: a block of 64 bytes and two words are read beyond its end */
 
+/* Where values meet others: each writes its number to its place in a table, and looks it up when all have done so: beside
+ * the permutations, whose vectors leave other parts of the processor idle. */
+typedef struct {
+    uint16_t *last, *met; /* the table; the numbers of those that find another one there, or NULL: numbers are written */
+    uint64_t mask;
+    Py_ssize_t meetings;
+} Places;
+
+static inline void take_place(Places *places, uint64_t value, Py_ssize_t number)
+{
+    uint16_t *last = &places->last[value & places->mask];
+    if (!places->met) {
+        *last = (uint16_t)number;
+        return;
+    }
+    places->met[places->meetings] = (uint16_t)number;
+    places->meetings += *last != (uint16_t)number;
+}
+
 typedef struct {
     void (*fold_ascii)(const uint8_t *, Py_ssize_t, uint8_t *);
     Py_ssize_t (*fold_prefix)(const Py_UCS4 *, uint8_t *);
     Py_ssize_t (*find_edges)(const uint8_t *, Py_ssize_t, uint32_t *);
     void (*hash_batch)(const uint64_t *, const uint64_t *, uint64_t *);
     void (*hash_windows)(const uint64_t *, Py_ssize_t, Py_ssize_t, uint64_t *);
-    void (*extremes_of_group)(const uint64_t *, Py_ssize_t, const uint32_t *, const uint32_t *, uint32_t *, uint32_t *);
+    void (*extremes_of_group)(const uint64_t *, Py_ssize_t, const uint32_t *, const uint32_t *, uint32_t *, uint32_t *,
+                              Places *);
 } Loops;
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(NO_LANES)
@@ -546,44 +566,56 @@ static Py_ssize_t count_in_table(const uint64_t *number, Py_ssize_t count, uint6
     return distinct + zero;
 }
 
-/* How many of fewer than UINT16_MAX numbers differ. Each writes its number to its place in a table, without a branch;
- * nearly all find it there again. Those that find an equal one are counted with it; those that find another one take
- * places by other bits. */
-static Py_ssize_t count_few(Work *work, const uint64_t *value, Py_ssize_t size)
+/* A table of four places or more for each of some values. */
+static Places empty_places(const Work *work, Py_ssize_t size)
 {
-    uint16_t *last = work->last, *met = work->met;
+    Places places = {work->last, NULL, 255, 0};
+    while (places.mask < 4 * (uint64_t)size)
+        places.mask = 2 * places.mask + 1;
+    return places;
+}
+
+static Places find_meetings(const Work *work, const uint64_t *value, Py_ssize_t size, int shift)
+{
+    Places places = empty_places(work, size);
+    for (Py_ssize_t k = 0; k < size; k++)
+        take_place(&places, value[k] >> shift, k);
+    places.met = work->met;
+    for (Py_ssize_t k = 0; k < size; k++)
+        take_place(&places, value[k] >> shift, k);
+    return places;
+}
+
+/* How many of fewer than UINT16_MAX numbers differ. Each has written its number to its place in a table, without a branch;
+ * nearly all have found it there again. Those that found an equal one are counted with it; those that found another one
+ * take places by other bits. */
+static Py_ssize_t count_few(const Work *work, Places places, const uint64_t *value, Py_ssize_t size)
+{
     uint64_t *other = work->table;
     Py_ssize_t distinct = 0;
-    for (int shift = 0; size > FEW && shift < 64; shift += 16) {
-        uint64_t mask = 255;
-        while (mask < 4 * (uint64_t)size)
-            mask = 2 * mask + 1;
-        Py_ssize_t meetings = 0, others = 0;
-        for (Py_ssize_t k = 0; k < size; k++)
-            last[value[k] >> shift & mask] = (uint16_t)k;
-        for (Py_ssize_t k = 0; k < size; k++) {
-            met[meetings] = (uint16_t)k;
-            meetings += last[value[k] >> shift & mask] != k;
-        }
-        for (Py_ssize_t m = 0; m < meetings; m++) {
-            uint64_t one = value[met[m]];
+    for (int shift = 0;; places = find_meetings(work, value, size, shift)) {
+        Py_ssize_t others = 0;
+        for (Py_ssize_t m = 0; m < places.meetings; m++) {
+            uint64_t one = value[places.met[m]];
             other[others] = one;
-            others += value[last[one >> shift & mask]] != one;
+            others += value[places.last[one >> shift & places.mask]] != one;
         }
-        distinct += size - meetings;
+        distinct += size - places.meetings;
         value = other;
         size = others;
         other += others;
+        shift += 16;
+        if (size <= FEW || shift == 64)
+            return distinct + count_in_table(value, size, other);
     }
-    return distinct + count_in_table(value, size, other);
 }
 
 /* How many numbers differ. Many are first divided, in place, by 8 of their bits from `shift` on, the upper ones first.
  * (McIlroy, Bostic & McIlroy, Engineering radix sort, 1993: American flag sort.) */
-static Py_ssize_t count_distinct(Work *work, uint64_t *value, Py_ssize_t size, int shift)
+static Py_ssize_t count_distinct(const Work *work, uint64_t *value, Py_ssize_t size, int shift)
 {
     if (size < UINT16_MAX)
-        return count_few(work, value, size);
+        return count_few(work, find_meetings(work, value, size, 0), value, size);
     if (shift < 0)
         return 1;
     Py_ssize_t next[256], end[256] = {0}, distinct = 0;
@@ -758,7 +790,7 @@ static int sign_text(const Table *table, const Short *brief, const Recipe *recip
         work->units = 0;
         if (!grow(&work->unit, &old[0], space, 8) || !grow(&work->value, &old[1], space, 8) ||
             !grow(&work->table, &old[2], 8 * most + 64, 8) || !grow(&work->last, &old[3], 8 * most + 256, 2) ||
-            !grow(&work->met, &old[4], most + 1, 2))
+            !grow(&work->met, &old[4], space + 1, 2))
             return 0;
         work->units = space;
     }
@@ -785,8 +817,11 @@ static int sign_text(const Table *table, const Short *brief, const Recipe *recip
     uint32_t least[GROUP], greatest[GROUP];
     uint8_t low[GROUP], high[GROUP];
     Py_ssize_t half = (recipe->permutations + 1) / 2;
+    Places places = empty_places(work, windows < UINT16_MAX ? windows : 0);
     for (Py_ssize_t from = 0; from < half; from += GROUP) {
-        loops->extremes_of_group(work->value, windows, recipe->shift, recipe->multiplier + from, least, greatest);
+        if (from) /* all have written their numbers */
+            places.met = work->met, places.meetings = 0;
+        loops->extremes_of_group(work->value, windows, recipe->shift, recipe->multiplier + from, least, greatest, &places);
         for (int k = 0; k < GROUP; k++) {
             low[k] = cut(least[k]);
             high[k] = cut(~greatest[k]);
@@ -801,7 +836,10 @@ static int sign_text(const Table *table, const Short *brief, const Recipe *recip
     one->sampled = samples->length;
     if (recipe->sample_mod)
         one->samples = write_samples(work->value, windows, (uint64_t)recipe->sample_mod, work->unit, samples);
-    one->features = count_distinct(work, work->value, windows, 56);
+    if (half > GROUP && windows < UINT16_MAX)
+        one->features = count_few(work, places, work->value, windows);
+    else
+        one->features = count_distinct(work, work->value, windows, 56);
     return one->samples >= 0;
 }
 

@@ -181,13 +181,15 @@ static void NAME(hash_windows)(const uint64_t *RESTRICT token, Py_ssize_t size, 
 /* The extremes of the lower halves of some values for GROUP multipliers. */
 PROCESSOR
 static void NAME(extremes_of_group)(const uint64_t *value, Py_ssize_t size, const uint32_t *shift,
-                                    const uint32_t *multiplier, uint32_t *least, uint32_t *greatest)
+                                    const uint32_t *multiplier, uint32_t *least, uint32_t *greatest, Places *found)
 {
+    Places places = *found;
 #if LANE_BITS == 512
     const __m512i shifts = _mm512_broadcast_i64x4(_mm256_loadu_si256((const __m256i *)shift));
     __m512i f0 = _mm512_loadu_si512(multiplier), f1 = _mm512_loadu_si512(multiplier + 16);
     __m512i l0 = _mm512_set1_epi32(-1), l1 = l0, g0 = _mm512_setzero_si512(), g1 = g0;
     for (Py_ssize_t k = 0; k < size; k++) {
+        take_place(&places, value[k], k);
         __m512i one = _mm512_add_epi32(_mm512_set1_epi32((int)(uint32_t)value[k]), shifts), y;
         y = _mm512_mullo_epi32(one, f0), l0 = _mm512_min_epu32(l0, y), g0 = _mm512_max_epu32(g0, y);
         y = _mm512_mullo_epi32(one, f1), l1 = _mm512_min_epu32(l1, y), g1 = _mm512_max_epu32(g1, y);
@@ -201,6 +203,7 @@ static void NAME(extremes_of_group)(const uint64_t *value, Py_ssize_t size, cons
     __m256i l0 = _mm256_set1_epi32(-1), l1 = l0, l2 = l0, l3 = l0;
     __m256i g0 = _mm256_setzero_si256(), g1 = g0, g2 = g0, g3 = g0;
     for (Py_ssize_t k = 0; k < size; k++) {
+        take_place(&places, value[k], k);
         __m256i one = _mm256_add_epi32(_mm256_set1_epi32((int)(uint32_t)value[k]), shifts), y;
         y = _mm256_mullo_epi32(one, f0), l0 = _mm256_min_epu32(l0, y), g0 = _mm256_max_epu32(g0, y);
         y = _mm256_mullo_epi32(one, f1), l1 = _mm256_min_epu32(l1, y), g1 = _mm256_max_epu32(g1, y);
@@ -218,8 +221,10 @@ static void NAME(extremes_of_group)(const uint64_t *value, Py_ssize_t size, cons
     for (Py_ssize_t from = 0; from < size; from += 256) {
         uint32_t some[256];
         int count = size - from < 256 ? (int)(size - from) : 256;
-        for (int k = 0; k < count; k++)
+        for (int k = 0; k < count; k++) {
             some[k] = (uint32_t)value[from + k];
+            take_place(&places, value[from + k], from + k);
+        }
         for (int p = 0; p < GROUP; p++) {
             uint32_t low = least[p], high = greatest[p], add = shift[p % SHIFTS], factor = multiplier[p];
             for (int k = 0; k < count; k++) {
@@ -231,6 +236,7 @@ static void NAME(extremes_of_group)(const uint64_t *value, Py_ssize_t size, cons
         }
     }
 #endif
+    found->meetings = places.meetings;
 }
 
 static const Loops NAME(loops) = {NAME(fold_ascii), NAME(fold_prefix),   NAME(find_edges),
