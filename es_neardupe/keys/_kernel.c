@@ -191,11 +191,17 @@ static int are_bounds(const int64_t *bound, Py_ssize_t texts, Py_ssize_t values)
     return in_order;
 }
 
-/* The Horner sum of some tokens. That of a shingle begins with their number. */
-static inline uint64_t sum_tokens(const uint64_t *token, Py_ssize_t size, uint64_t sum)
+/* A token or character, given its hash, or letters of ASCII and the hashes of all. */
+static inline uint64_t unit(const uint64_t *hash, const uint8_t *letter, Py_ssize_t k)
 {
-    for (Py_ssize_t k = 0; k < size; k++)
-        sum = sum * MULTIPLIER + token[k];
+    return letter ? hash[letter[k]] : hash[k];
+}
+
+/* The Horner sum of some units. That of a shingle begins with their number. */
+static inline uint64_t sum_units(const uint64_t *hash, const uint8_t *letter, Py_ssize_t from, Py_ssize_t size, uint64_t sum)
+{
+    for (Py_ssize_t k = from; k < from + size; k++)
+        sum = sum * MULTIPLIER + unit(hash, letter, k);
     return sum;
 }
 
@@ -234,9 +240,10 @@ typedef struct {
     Py_ssize_t (*fold_prefix)(const Py_UCS4 *, uint8_t *);
     Py_ssize_t (*find_edges)(const uint8_t *, Py_ssize_t, uint32_t *);
     void (*hash_batch)(const uint64_t *, const uint64_t *, uint64_t *);
-    void (*hash_windows)(const uint64_t *, Py_ssize_t, Py_ssize_t, uint64_t *);
+    void (*hash_windows)(const uint64_t *, const uint8_t *, Py_ssize_t, Py_ssize_t, uint64_t *);
     void (*extremes_of_group)(const uint64_t *, Py_ssize_t, const uint32_t *, const uint32_t *, uint32_t *, uint32_t *,
                               Places *);
+    int letters; /* whether hash_windows takes letters */
 } Loops;
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(NO_LANES)
@@ -775,6 +782,29 @@ static inline uint8_t *write_tokens(const Work *work, Py_ssize_t tokens, int bla
     return tokens ? content - blanks : content;
 }
 
+/* Hash the shingles of the tokens between edges, and write the content. Returns the number of shingles. */
+static Py_ssize_t hash_shingles(const Recipe *recipe, Signed *one, Py_ssize_t tokens, Work *work, uint8_t *content,
+                                uint8_t **end)
+{
+    const uint8_t *letters = NULL;
+    one->units = tokens;
+    if (!recipe->characters)
+        *end = hash_edges(work, tokens, work->unit, content);
+    else {
+        *end = write_tokens(work, tokens, 0, content);
+        letters = one->ascii && loops->letters ? content : NULL;
+        one->units = letters ? *end - content : hash_characters(content, *end, recipe->characters, work->unit);
+    }
+    Py_ssize_t windows = count_shingles(one->units, recipe->shingle);
+    Py_ssize_t size = one->units < recipe->shingle ? one->units : recipe->shingle;
+    if (!letters)
+        memset(work->unit + one->units, 0, 8 * (size_t)(BATCH + size));
+    loops->hash_windows(letters ? recipe->characters : work->unit, letters, size, windows, work->value);
+    if (recipe->characters)
+        *end = write_tokens(work, tokens, 1, content);
+    return windows;
+}
+
 /* Sign a text; its content and sampled keys are appended. Returns 0 without memory. */
 static int sign_text(const Table *table, const Short *brief, const Recipe *recipe, Signed *one, const Py_UCS4 *points,
                      int composed, Work *work, Content *contents, Content *samples)
@@ -797,23 +827,13 @@ static int sign_text(const Table *table, const Short *brief, const Recipe *recip
     if (!reserve(contents, folded->length + 32))
         return 0;
     uint8_t *content = contents->bytes + contents->length, *end;
-    if (recipe->characters) {
-        end = write_tokens(work, tokens, 0, content);
-        one->units = hash_characters(content, end, recipe->characters, work->unit);
-        end = write_tokens(work, tokens, 1, content);
-    } else {
-        end = hash_edges(work, tokens, work->unit, content);
-        one->units = tokens;
-    }
+    Py_ssize_t windows = hash_shingles(recipe, one, tokens, work, content, &end);
     one->first = contents->length;
     one->size = end - content;
     contents->length += one->size;
     one->tokens = tokens;
-    Py_ssize_t windows = count_shingles(one->units, shingle), size = one->units < shingle ? one->units : shingle;
     if (!windows)
         return 1;
-    memset(work->unit + one->units, 0, 8 * (size_t)(BATCH + size));
-    loops->hash_windows(work->unit, size, windows, work->value);
     uint32_t least[GROUP], greatest[GROUP];
     uint8_t low[GROUP], high[GROUP];
     Py_ssize_t half = (recipe->permutations + 1) / 2;
@@ -1090,14 +1110,15 @@ static PyObject *token_runs(PyObject *self, PyObject *list)
 static void hash_exactly(const uint64_t *unit, Py_ssize_t windows, Py_ssize_t size, uint64_t *value)
 {
     Py_ssize_t full = windows / BATCH * BATCH;
-    loops->hash_windows(unit, size, full, value);
+    loops->hash_windows(unit, NULL, size, full, value);
     for (Py_ssize_t k = full; k < windows; k++)
-        value[k] = mix64(sum_tokens(unit + k, size, (uint64_t)size));
+        value[k] = mix64(sum_units(unit, NULL, k, size, (uint64_t)size));
 }
 
 PyDoc_STRVAR(shingle_runs_doc,
              "shingle_runs(uint64 hashes, int64 bounds[texts + 1], size) -> (uint64[shingles], int64[texts + 1]), as "
-             "bytearrays: the shingle hashes of one text after the other, each in any order, and where those of each text begin.");
+             "bytearrays: the shingle hashes of one text after the other, in any order within a text, and where those of each "
+             "text begin.");
 
 static PyObject *shingle_runs(PyObject *self, PyObject *args)
 {

@@ -140,41 +140,53 @@ static inline void NAME(mix_four)(const uint64_t *sum, uint64_t addend, uint64_t
         value[p] = mix64(sum[p] + addend);
 #endif
 }
+
+/* See hash_windows. The sum of a window is made from the one before: its first unit leaves, and the next one is appended.
+ * Each multiplication needs the result of the one before, so that four parts of the windows take turns. */
+PROCESSOR
+static inline void NAME(roll)(const uint64_t *hash, const uint8_t *letter, Py_ssize_t size, Py_ssize_t windows,
+                              uint64_t *value)
+{
+    Py_ssize_t part = (windows - 1) / 4;
+    uint64_t power = 1, sum[4]; /* power: the factor of a unit that leaves */
+    for (Py_ssize_t k = 0; k < size; k++)
+        power *= MULTIPLIER;
+    for (int p = 0; p < 4; p++)
+        sum[p] = sum_units(hash, letter, p * part, size, 0);
+    for (Py_ssize_t k = 0; k < part; k++, value += 4) {
+        NAME(mix_four)(sum, (uint64_t)size * power, value);
+        for (int p = 0; p < 4; p++) {
+            Py_ssize_t at = p * part + k;
+            sum[p] = sum[p] * MULTIPLIER + unit(hash, letter, at + size) - unit(hash, letter, at) * power;
+        }
+    }
+    for (Py_ssize_t k = 4 * part; k < windows; k++)
+        *value++ = mix64(sum_units(hash, letter, k, size, (uint64_t)size));
+}
 #endif
 
-/* The hashes of all windows of some tokens, in any order. AVX-512 multiplies numbers of 64 bits: BATCH windows at a time,
- * up to BATCH more are read and written. Elsewhere, the sum of a window is made from the one before: its first token leaves,
- * and the next one is appended. Each multiplication needs the result of the one before, so that four parts of the windows
- * take turns. */
+/* The hashes of all windows of some units, in any order. AVX-512 multiplies numbers of 64 bits: BATCH windows at a time of
+ * units that are no letters; up to BATCH more are read and written. */
 PROCESSOR
-static void NAME(hash_windows)(const uint64_t *RESTRICT token, Py_ssize_t size, Py_ssize_t windows,
-                               uint64_t *RESTRICT value)
+static void NAME(hash_windows)(const uint64_t *RESTRICT hash, const uint8_t *RESTRICT letter, Py_ssize_t size,
+                               Py_ssize_t windows, uint64_t *RESTRICT value)
 {
 #if LANE_BITS == 512
-    for (; windows > 0; windows -= BATCH, token += BATCH, value += BATCH) {
+    for (; windows > 0; windows -= BATCH, hash += BATCH, value += BATCH) {
         uint64_t sum[BATCH];
         for (int k = 0; k < BATCH; k++)
             sum[k] = (uint64_t)size;
         for (Py_ssize_t j = 0; j < size; j++)
             for (int k = 0; k < BATCH; k++)
-                sum[k] = sum[k] * MULTIPLIER + token[j + k];
+                sum[k] = sum[k] * MULTIPLIER + hash[j + k];
         for (int k = 0; k < BATCH; k++)
             value[k] = mix64(sum[k]);
     }
 #else
-    Py_ssize_t part = (windows - 1) / 4;
-    uint64_t power = 1, sum[4]; /* power: the factor of a token that leaves */
-    for (Py_ssize_t k = 0; k < size; k++)
-        power *= MULTIPLIER;
-    for (int p = 0; p < 4; p++)
-        sum[p] = sum_tokens(token + p * part, size, 0);
-    for (Py_ssize_t k = 0; k < part; k++, token++, value += 4) {
-        NAME(mix_four)(sum, (uint64_t)size * power, value);
-        for (int p = 0; p < 4; p++)
-            sum[p] = sum[p] * MULTIPLIER + token[p * part + size] - token[p * part] * power;
-    }
-    for (Py_ssize_t k = 4 * part; k < windows; k++)
-        *value++ = mix64(sum_tokens(token + k - part, size, (uint64_t)size));
+    if (letter) /* a loop of its own */
+        NAME(roll)(hash, letter, size, windows, value);
+    else
+        NAME(roll)(hash, NULL, size, windows, value);
 #endif
 }
 
@@ -240,4 +252,5 @@ static void NAME(extremes_of_group)(const uint64_t *value, Py_ssize_t size, cons
 }
 
 static const Loops NAME(loops) = {NAME(fold_ascii), NAME(fold_prefix),   NAME(find_edges),
-                                  NAME(hash_batch), NAME(hash_windows), NAME(extremes_of_group)};
+                                  NAME(hash_batch), NAME(hash_windows), NAME(extremes_of_group),
+                                  LANE_BITS != 512};

@@ -122,8 +122,9 @@ def _unit_runs(contents: Sequence[bytes], unit: Unit) -> tuple[U64, Ints]:
 
 
 def _shingle_runs(hashes: U64, bounds: Ints, size: int) -> tuple[U64, Ints]:
-    """The hashes of the shingles of one text after the other, each in any order (uint64[total]), and where those of each
-    text begin (int64[texts + 1]). A text of fewer tokens than ``size`` has one shingle, of all its tokens."""
+    """The hashes of the shingles of one text after the other, in any order within a text (uint64[total]), and where
+    those of each text begin (int64[texts + 1]). A text of fewer tokens than ``size`` has one shingle, of all its
+    tokens."""
     if hashing.kernel is not None:
         values, starts = hashing.kernel.shingle_runs(hashes, bounds, size)
         return np.frombuffer(values, np.uint64), np.frombuffer(starts, np.int64)

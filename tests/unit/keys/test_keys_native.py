@@ -78,6 +78,21 @@ def test_texts_at_the_borders_of_blocks(width: int) -> None:
             assert fingerprints(texts, scheme) == expected
 
 
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("permutations", [64, 128])
+def test_windows_of_characters(width: int, permutations: int) -> None:
+    """They are hashed in four parts, letters of ASCII from their bytes. Equal ones are found while they are permuted,
+    if there are two groups of permutations: up to 65,534 of them."""
+    letters = "".join(random.Random(1).choices("abcd", k=65_537))
+    texts = [one[:size] for one in (letters, f"é{letters}", "ab " * 20) for size in range(20)]
+    texts += [letters[:size] for size in range(65_534, 65_538)]
+    scheme = Scheme(shingle=3, permutations=permutations, bands=2, rows=4, unit=Unit.CHARACTER)
+    with numpy_alone():
+        expected = fingerprints(texts, scheme)
+    with lanes(width):
+        assert fingerprints(texts, scheme) == expected
+
+
 def test_the_widest_vectors_are_used() -> None:
     assert hashing.kernel is not None
     assert hashing.kernel.use_lanes(0) == 0
