@@ -100,6 +100,7 @@ def compiled(module: str) -> Extension:
 setup(
     ext_modules=[
         compiled("es_neardupe.groups._stars"),
+        compiled("es_neardupe.incoming._nearest"),
         compiled("es_neardupe.keys._kernel"),
         compiled("es_neardupe.keys.prepare._html"),
         compiled("es_neardupe.keys.prepare._mail"),

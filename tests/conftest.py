@@ -40,6 +40,7 @@ from shared_servers import SharedServers, in_containers
 
 from es_neardupe.cli.app import main
 from es_neardupe.groups import stars
+from es_neardupe.incoming import nearest
 from es_neardupe.keys import hashing
 from es_neardupe.keys.prepare import masks
 from es_neardupe.local_server import versions
@@ -352,7 +353,7 @@ def node_with_repository(tmp_path_factory: pytest.TempPathFactory) -> Iterator[C
 @pytest.fixture(scope="session")
 def built_kernel() -> None:
     """Require the inner loops in C; without a compiler the test is skipped."""
-    if None in (hashing.kernel, batch.kernel, masks.kernel, stars.kernel):
+    if None in (hashing.kernel, batch.kernel, masks.kernel, nearest.kernel, stars.kernel):
         headers = Path(sysconfig.get_path("include"), "Python.h")
         assert not (shutil.which("gcc") and headers.exists()), "gcc is here, but a kernel was not built"
         pytest.skip("the package was installed without a compiler")

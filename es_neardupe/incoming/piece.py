@@ -16,17 +16,17 @@ import numpy as np
 from es_neardupe.candidates.who_may_meet import ReadField
 from es_neardupe.errors import CorruptFingerprint
 from es_neardupe.groups.rules import rules_of
+from es_neardupe.incoming import nearest
+from es_neardupe.incoming.nearest import equal_slots
 from es_neardupe.incoming.recent_documents import (
     ByKey,
     Candidate,
     RecentDocuments,
-    equal_slots,
     insert,
     preference,
     sharing,
-    slots_of,
 )
-from es_neardupe.incoming.stored_buckets import MAXIMUM, NEAREST, Nearest, StoredBuckets
+from es_neardupe.incoming.stored_buckets import MAXIMUM, Nearest, StoredBuckets
 from es_neardupe.incoming.writes import Piece
 from es_neardupe.index import mapping, queries
 from es_neardupe.index.document_text import TextFields, prepared_text, values_of
@@ -295,8 +295,7 @@ class ComparedPiece:
 
     @staticmethod
     def _equal_slots(document: Candidate, others: Sequence[Candidate]) -> I16:
-        slots = slots_of([one.signature for one in others], len(document.signature))
-        return equal_slots(document.signature, slots)
+        return equal_slots(document.signature, [one.signature for one in others])
 
     def _by_text(self, documents: Iterable[Candidate]) -> list[list[Candidate]]:
         """The documents with each text, principals first."""
@@ -355,7 +354,7 @@ class ComparedPiece:
     def _nearest(self, document: Candidate) -> list[Candidate]:
         """Stored documents that share most keys with one, without those that were compared: those whose signatures
         agree in most slots."""
-        found = self._search(self._sharing_most(document, NEAREST, self._source()))["hits"]
+        found = self._search(self._sharing_most(document, nearest.MOST, self._source()))["hits"]
         known = {one.reference for copies in self._candidates[document] for one in copies}
         others = [one for one in self._add(map(hit_of, found)) if one.reference not in known]
         equal = self._equal_slots(document, others)

@@ -9,9 +9,6 @@ from itertools import chain
 from operator import itemgetter
 from typing import Any
 
-import numpy as np
-
-from es_neardupe.keys.arrays import I16, Octets
 from es_neardupe.records import Reference
 from es_neardupe.server.request_sizes import size_of
 
@@ -48,19 +45,6 @@ class Candidate:
 def preference(document: Candidate) -> tuple[bool, str, str]:
     """The order of equally similar documents: principals first."""
     return not document.principal, *document.reference[:2]
-
-
-def slots_of(signatures: Sequence[bytes], size: int) -> Octets:
-    """Signatures as rows; one of another size is zero."""
-    alike = b"".join(one if len(one) == size else bytes(size) for one in signatures)
-    return np.frombuffer(alike, np.uint8).reshape(len(signatures), size)
-
-
-def equal_slots(signature: bytes, others: Octets) -> I16:
-    """How many slots a signature has in common with each of some others."""
-    same = others == np.frombuffer(signature, np.uint8)
-    equal: I16 = same.view(np.uint8).sum(axis=1, dtype=np.uint16).view(np.int16)  # half the time of count_nonzero
-    return equal
 
 
 ByKey = dict[str, "Candidate | list[Candidate]"]

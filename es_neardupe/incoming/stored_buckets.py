@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from es_neardupe.incoming.recent_documents import Candidate, equal_slots, preference, slots_of
-from es_neardupe.keys.arrays import I16, Ints, Octets, Positions
+from es_neardupe.incoming.nearest import TextArrays, slots_of
+from es_neardupe.incoming.recent_documents import Candidate, preference
+from es_neardupe.keys.arrays import I16, Ints
 from es_neardupe.records import Reference
 
 MAXIMUM = 50_000
@@ -20,11 +21,8 @@ MAXIMUM = 50_000
 SECONDS = 5.0
 """How long they are kept: what other clients write meanwhile is not among them."""
 
-NEAREST = 1000
-"""Maximum number of texts that share most keys with a new one, whose signatures are compared."""
-
-_DENSE = 8
-"""A key that one in so many texts has, is stored as a flag of each text."""
+_FREQUENT = 8
+"""A key that one in so many texts has, is frequent."""
 
 
 class Nearest(NamedTuple):
@@ -60,14 +58,10 @@ class StoredBuckets:
         self._texts: dict[object, list[Candidate]] = {}
         self._copies: list[list[Candidate]] = []
         self._sizes: Ints = np.zeros(0, np.int64)
-        self._signatures: Octets = np.zeros((0, slots), np.uint8)
-        self._dense: dict[str, Octets] = {}
         self._number: dict[str, int] = {}
-        """Key -> its number."""
-        self._with_key: Positions = np.zeros(0, np.intp)
-        """The texts with each key, in the order of their numbers."""
-        self._bounds = [0]
-        """Where those of a key begin, and those of the last one end."""
+        """Key -> its number in the arrays."""
+        self._arrays: TextArrays
+        self._frequent = set[str]()
 
     @property
     def expired(self) -> bool:
@@ -81,7 +75,7 @@ class StoredBuckets:
     @property
     def frequent(self) -> list[str]:
         """Keys that many of the documents have, and that no other document has."""
-        return sorted(self.keys & self._dense.keys())
+        return sorted(self.keys & self._frequent)
 
     def __len__(self) -> int:
         return len(self._text_of)
@@ -112,24 +106,20 @@ class StoredBuckets:
                 copies.sort(key=preference)
         first = [copies[0] for copies in self._copies]
         self._sizes = np.fromiter(map(len, self._copies), np.int64, len(self._copies))
-        self._signatures = slots_of([one.signature for one in first], self._slots)
         number: dict[str, int] = defaultdict(count().__next__)
-        numbers = np.array([number[key] for one in first for key in one.bands], np.int32)
-        of_text = np.repeat(np.arange(len(first)), [len(one.bands) for one in first])
+        keys = [set(one.bands) for one in first]
+        numbers = np.array([number[key] for some in keys for key in some], np.int32)
+        of_text = np.repeat(np.arange(len(first), dtype=np.int32), list(map(len, keys)))
         sizes = np.bincount(numbers, minlength=len(number))
-        self._with_key = of_text[np.argsort(numbers, kind="stable")]
-        self._bounds = [0, *sizes.cumsum().tolist()]
         self._number = dict(number)
-        self._dense = {}
-        for key, size in zip(number, sizes.tolist(), strict=True):
-            if size * _DENSE >= len(first):
-                self._dense[key] = np.zeros(len(first), np.uint8)
-                self._dense[key][self._texts_with(key)] = 1
-
-    def _texts_with(self, key: str) -> Positions:
-        """The texts with a key that one of them has."""
-        number = self._number[key]
-        return self._with_key[self._bounds[number] : self._bounds[number + 1]]
+        self._arrays = TextArrays(
+            slots_of([one.signature for one in first], self._slots),
+            bounds=np.concatenate([[0], sizes.cumsum()]),
+            with_key=of_text[np.argsort(numbers, kind="stable")],
+        )
+        self._frequent = {
+            key for key, size in zip(number, sizes.tolist(), strict=True) if size * _FREQUENT >= len(first)
+        }
 
     def sizes(self, replaced: Collection[Reference]) -> Ints:
         """The number of documents of each text, without those that the run has replaced or deleted."""
@@ -151,28 +141,13 @@ class StoredBuckets:
 
         ``sizes``: see `sizes`. ``may_match`` chooses those of some documents that count, instead of ``sizes`` of them.
         """
-        if self._number.keys().isdisjoint(document.bands):
+        keys = np.array([self._number[key] for key in document.bands if key in self._number], np.int32)
+        if not len(keys):
             return NO_TEXTS
-        shared = np.zeros(len(self._copies), np.uint8)
-        for key in document.bands:
-            if key in self._dense:
-                shared += self._dense[key]
-            elif key in self._number:
-                shared[self._texts_with(key)] += 1
         if may_match is not None:
             sizes = sizes.copy()
-            for place in np.flatnonzero(shared >= minimum).tolist():
+            for place in np.flatnonzero(self._arrays.common_keys(keys) >= minimum).tolist():
                 sizes[place] = len(may_match(self._copies[place]))
-        shared[sizes <= 0] = 0
-        texts = np.bincount(shared, minlength=minimum + 1)[::-1].cumsum()[::-1]  # with so many common keys, or more
-        if not texts[minimum]:
-            return NO_TEXTS
-        least = max(minimum, int(np.searchsorted(-texts, -NEAREST, side="right")) - 1)
-        places = np.flatnonzero(shared > least)
-        places = np.concatenate([places, np.flatnonzero(shared == least)[: NEAREST - len(places)]])
-        equal = equal_slots(document.signature, self._signatures.take(places, axis=0))
-        best = np.argsort(-equal, kind="stable")[:maximum]  # of 16 bits: a third of the time of 64
-        chosen = sizes[places[best]]
-        others = int(sizes[shared >= minimum].sum() - chosen.sum())
-        found = [self._copies[place] for place in places[best].tolist()]
-        return Nearest(found, chosen.tolist(), equal[best], int(texts[minimum]), others)
+        found = self._arrays.nearest(keys, document.signature, sizes, minimum, maximum)
+        texts = [self._copies[place] for place in found.places.tolist()]
+        return Nearest(texts, sizes[found.places].tolist(), found.equal_slots, found.number, found.others)

@@ -145,6 +145,7 @@ def test_the_wheel_holds_what_the_program_reads(built: tuple[Path, Path, str]) -
     assert kernels(built[0]) == (
         [
             "groups/_stars",
+            "incoming/_nearest",
             "keys/_kernel",
             "keys/prepare/_html",
             "keys/prepare/_mail",
@@ -163,6 +164,7 @@ def test_one_wheel_serves_each_python_from_3_11_on(audited: Path) -> None:
     assert audited.name.startswith(f"es_neardupe-{es_neardupe.__version__}-{tags}-manylinux2014_")
     assert kernels(audited) == [
         "groups/_stars",
+        "incoming/_nearest",
         "keys/_kernel",
         "keys/prepare/_html",
         "keys/prepare/_mail",

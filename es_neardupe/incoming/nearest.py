@@ -1,0 +1,89 @@
+"""Texts that are most similar to a new one, as far as their keys and signatures tell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from types import ModuleType
+from typing import NamedTuple
+
+import numpy as np
+
+from es_neardupe.keys.arrays import I16, I32, Ints, Octets
+
+kernel: ModuleType | None
+"""The same in C: `_nearest.c`."""
+try:
+    kernel = import_module("es_neardupe.incoming._nearest")
+except ImportError:  # no compiler was available when the package was installed
+    kernel = None
+
+MOST = 1000
+"""Maximum number of texts that share most keys with a new one, whose signatures are compared."""
+
+
+def slots_of(signatures: Sequence[bytes], size: int) -> Octets:
+    """Signatures as rows; one of another size is zero."""
+    alike = b"".join(one if len(one) == size else bytes(size) for one in signatures)
+    return np.frombuffer(alike, np.uint8).reshape(len(signatures), size)
+
+
+def equal_slots(signature: bytes, others: list[bytes]) -> I16:
+    """How many slots a signature has in common with each of some others; one of another size is zero."""
+    if kernel is not None:
+        return np.frombuffer(kernel.equal_slots(signature, others), np.int16)
+    return _equal_slots(signature, slots_of(others, len(signature)))
+
+
+def _equal_slots(signature: bytes, others: Octets) -> I16:
+    equal: I16 = (others == np.frombuffer(signature, np.uint8)).sum(axis=1, dtype=np.int16)
+    return equal
+
+
+class Chosen(NamedTuple):
+    """Texts that share keys with a new one: those with the most similar signatures."""
+
+    places: Ints
+    equal_slots: I16
+    """How many slots each has in common with the new text."""
+    number: int
+    """The number of all texts that share keys."""
+    others: int
+    """The number of documents with other texts."""
+
+
+@dataclass(frozen=True)
+class TextArrays:
+    """Signatures of texts, and the texts with each of some keys."""
+
+    signatures: Octets
+    bounds: Ints
+    """Where the texts with a key begin, and those of the last one end."""
+    with_key: I32
+    """The places of the texts with each key, in the order of the keys; of one key, in their order."""
+
+    def common_keys(self, keys: I32) -> Ints:
+        """How many of some keys each text has."""
+        some = [self.with_key[self.bounds[key] : self.bounds[key + 1]] for key in keys.tolist()]
+        return np.bincount(np.concatenate(some), minlength=len(self.signatures))
+
+    def nearest(self, keys: I32, signature: bytes, sizes: Ints, minimum: int, maximum: int) -> Chosen:
+        """The texts that have at least ``minimum`` of the keys, at most ``maximum``: of the 1,000 with most of them
+        those with the most similar signatures, most similar first. ``sizes``: how many documents have each text."""
+        if kernel is None:
+            return self._nearest(keys, signature, sizes, minimum, maximum)
+        arrays = (keys, self.bounds, self.with_key, sizes, self.signatures)
+        places, equal, number, others = kernel.nearest(*arrays, signature, minimum, MOST, maximum)
+        return Chosen(np.frombuffer(places, np.int64), np.frombuffer(equal, np.int16), number, others)
+
+    def _nearest(self, keys: I32, signature: bytes, sizes: Ints, minimum: int, maximum: int) -> Chosen:
+        shared = np.where(sizes > 0, self.common_keys(keys), 0)
+        sharing = np.flatnonzero(shared >= minimum)
+        places = np.sort(sharing[np.argsort(-shared[sharing], kind="stable")[:MOST]])
+        least = shared[places].min(initial=len(keys))
+        places = np.concatenate([places[shared[places] > least], places[shared[places] == least]])
+        equal = _equal_slots(signature, self.signatures[places])
+        best = np.argsort(-equal, kind="stable")[:maximum]
+        others = int(sizes[sharing].sum() - sizes[places[best]].sum())
+        return Chosen(places[best], equal[best], len(sharing), others)
