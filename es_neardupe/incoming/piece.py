@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
-from dataclasses import dataclass, replace
-from functools import partial
-from itertools import chain, islice
+from dataclasses import dataclass
+from functools import cached_property, partial
+from itertools import chain
 from typing import Any, TypeVar
 
 import numpy as np
@@ -83,7 +83,7 @@ class ComparedFields:
 
         return cls(dict(map(named, rules.within)), dict(map(named, [rules.across] if rules.across else [])))
 
-    @property
+    @cached_property
     def in_source(self) -> list[str]:
         """Their names in documents."""
         return [*self.within.values(), *self.across.values()]
@@ -254,7 +254,7 @@ class ComparedPiece:
         if one.reference in self._recent:
             return one
         if one.reference not in self._stored:
-            self._stored[one.reference] = replace(one)
+            self._stored[one.reference] = one.unread()
         return self._stored[one.reference]
 
     # -- comparison
@@ -368,11 +368,12 @@ class ComparedPiece:
 
     def _compare(self, pairs: Iterable[tuple[Candidate, Candidate]]) -> None:
         measure, fields = self.criterion.measure, TextFields.of(self.index.settings)
+        fold = self.criterion.one_for_all_copies
         waiting = list[tuple[Candidate, Candidate]]()
         for pair in pairs:
             if pair in self._similarity:
                 continue
-            if self.criterion.one_for_all_copies and pair[0].content == pair[1].content:
+            if fold and pair[0].content == pair[1].content:
                 self._similarity[pair] = 1.0
             else:
                 waiting.append(pair)
@@ -387,11 +388,8 @@ class ComparedPiece:
         )
         for one, source in zip(unread, sources, strict=True):
             one.source, one.exists = source, source is not None
-        places: dict[Candidate, int] = {}
-        for pair in waiting:
-            for one in pair:
-                places.setdefault(one, len(places))
-        left, right = (np.array([places[pair[side]] for pair in waiting], np.intp) for side in (0, 1))
+        places = {one: place for place, one in enumerate(dict.fromkeys(chain.from_iterable(waiting)))}
+        left, right = np.array([(places[one], places[other]) for one, other in waiting], np.intp).T
         compared = similarities(measure, [one.source or {} for one in places], fields, left, right)
         self._similarity.update(zip(waiting, compared.tolist(), strict=True))
 
@@ -407,10 +405,12 @@ class ComparedPiece:
         """The matches of a new document: of each text, one."""
         for copies in self._candidates[document]:
             common = 0.0 if copies[0] in self._lost else self._similarity[document, copies[0]]
-            values = ((one, self._similarity.get((document, one), common)) for one in copies if one.exists)
-            similar = (pair for pair in values if pair[1] >= self.criterion.min)
-            agreeing = (pair for pair in similar if self._facts_agree(document, self._read_copy(copies, pair[0])))
-            yield from islice(agreeing, 1)
+            for one in copies:
+                similarity = self._similarity.get((document, one), common)
+                similar = one.exists and similarity >= self.criterion.min
+                if similar and self._facts_agree(document, self._read_copy(copies, one)):
+                    yield one, similarity
+                    break
 
     def _read_copy(self, copies: Sequence[Candidate], one: Candidate) -> Candidate:
         """The one of some copies that was read, for one of them: the first, unless it was changed."""

@@ -41,6 +41,11 @@ class Candidate:
         """Whether the values allow that both match."""
         return self.within == other.within and self.across.isdisjoint(other.across)
 
+    def unread(self) -> Candidate:
+        """The same document, whose text is read again."""
+        known = self.reference, self.bands, self.content, self.tokens, self.group, self.principal, self.signature
+        return Candidate(*known, within=self.within, across=self.across)
+
 
 def preference(document: Candidate) -> tuple[bool, str, str]:
     """The order of equally similar documents: principals first."""
