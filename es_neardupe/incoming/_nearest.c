@@ -71,9 +71,11 @@ typedef struct {
     const int32_t *keys; /* the numbers of the keys of the document */
     const int64_t *bounds; /* the texts with key k are those from bounds[k] to bounds[k + 1] */
     const int32_t *with_key;
+    const uint8_t *flags; /* of the first keys: whether each text has it */
     const int64_t *sizes; /* how many documents of each text count */
     const uint8_t *signatures, *signature;
     Py_ssize_t number_of_keys, number_of_bounds, number_with_key, texts, slots;
+    Py_ssize_t flagged; /* keys with flags */
     Py_ssize_t minimum, most, maximum;
 } Texts;
 
@@ -92,6 +94,12 @@ static int count_keys(const Texts *texts, uint8_t *shared)
         int32_t key = texts->keys[k];
         if (key < 0 || key >= texts->number_of_bounds - 1)
             return 0;
+        if (key < texts->flagged) {
+            const uint8_t *flags = texts->flags + key * texts->texts;
+            for (Py_ssize_t text = 0; text < texts->texts; text++)
+                shared[text] += flags[text];
+            continue;
+        }
         int64_t first = texts->bounds[key], end = texts->bounds[key + 1];
         if (first < 0 || end > texts->number_with_key)
             return 0;
@@ -157,19 +165,19 @@ static void choose_by_slots(const Texts *texts, Choice *choice)
 }
 
 PyDoc_STRVAR(nearest_doc,
-             "nearest(int32 keys, int64 bounds[all keys + 1], int32 with_key, int64 sizes[texts], uint8 "
-             "signatures[texts, slots], signature, minimum, most, maximum) -> (int64 places, int16 equal slots, number, "
+             "nearest(int32 keys, int64 bounds[all keys + 1], int32 with_key, uint8 flags[first keys, texts], int64 "
+             "sizes[texts], uint8 signatures[texts, slots], signature, minimum, most, maximum) -> (int64 places, int16 equal slots, number, "
              "others): of the texts with at least the minimum of common keys, the most with most of them; of these, at "
              "most the maximum with most equal slots; the number of all texts that share keys, and of the documents "
              "with other texts than those chosen.");
 
 static PyObject *nearest(PyObject *self, PyObject *args)
 {
-    Py_buffer keys, bounds, with_key, sizes, signatures, signature;
+    Py_buffer keys, bounds, with_key, flags, sizes, signatures, signature;
     Texts texts = {0};
     Choice choice = {0};
-    if (!PyArg_ParseTuple(args, "y*y*y*y*y*y*nnn", &keys, &bounds, &with_key, &sizes, &signatures, &signature,
-                          &texts.minimum, &texts.most, &texts.maximum))
+    if (!PyArg_ParseTuple(args, "y*y*y*y*y*y*y*nnn", &keys, &bounds, &with_key, &flags, &sizes, &signatures,
+                          &signature, &texts.minimum, &texts.most, &texts.maximum))
         return NULL;
     texts.keys = keys.buf;
     texts.number_of_keys = keys.len / 4;
@@ -179,6 +187,8 @@ static PyObject *nearest(PyObject *self, PyObject *args)
     texts.number_with_key = with_key.len / 4;
     texts.sizes = sizes.buf;
     texts.texts = sizes.len / 8;
+    texts.flags = flags.buf;
+    texts.flagged = texts.texts ? flags.len / texts.texts : 0;
     texts.signatures = signatures.buf;
     texts.signature = signature.buf;
     texts.slots = signature.len;
@@ -217,6 +227,7 @@ static PyObject *nearest(PyObject *self, PyObject *args)
     PyBuffer_Release(&keys);
     PyBuffer_Release(&bounds);
     PyBuffer_Release(&with_key);
+    PyBuffer_Release(&flags);
     PyBuffer_Release(&sizes);
     PyBuffer_Release(&signatures);
     PyBuffer_Release(&signature);

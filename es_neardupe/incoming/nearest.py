@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from importlib import import_module
 from types import ModuleType
 from typing import NamedTuple
@@ -18,6 +19,9 @@ try:
     kernel = import_module("es_neardupe.incoming._nearest")
 except ImportError:  # no compiler was available when the package was installed
     kernel = None
+
+FREQUENT = 8
+"""A key that one in so many texts has is frequent."""
 
 MOST = 1000
 """Maximum number of texts that share most keys with a new one, whose signatures are compared."""
@@ -55,13 +59,21 @@ class Chosen(NamedTuple):
 
 @dataclass(frozen=True)
 class TextArrays:
-    """Signatures of texts, and the texts with each of some keys."""
+    """Signatures of texts, and the texts with each of some keys, those with most texts first."""
 
     signatures: Octets
     bounds: Ints
     """Where the texts with a key begin, and those of the last one end."""
     with_key: I32
     """The places of the texts with each key, in the order of the keys; of one key, in their order."""
+
+    @cached_property
+    def frequent(self) -> Octets:
+        """Whether each text has each of the frequent keys, the first ones."""
+        sizes = np.diff(self.bounds)
+        flags = np.zeros((np.count_nonzero(sizes * FREQUENT >= len(self.signatures)), len(self.signatures)), np.uint8)
+        flags[np.repeat(np.arange(len(flags)), sizes[: len(flags)]), self.with_key[: self.bounds[len(flags)]]] = 1
+        return flags
 
     def common_keys(self, keys: I32) -> Ints:
         """How many of some keys each text has."""
@@ -73,7 +85,7 @@ class TextArrays:
         those with the most similar signatures, most similar first. ``sizes``: how many documents have each text."""
         if kernel is None:
             return self._nearest(keys, signature, sizes, minimum, maximum)
-        arrays = (keys, self.bounds, self.with_key, sizes, self.signatures)
+        arrays = (keys, self.bounds, self.with_key, self.frequent, sizes, self.signatures)
         places, equal, number, others = kernel.nearest(*arrays, signature, minimum, MOST, maximum)
         return Chosen(np.frombuffer(places, np.int64), np.frombuffer(equal, np.int16), number, others)
 

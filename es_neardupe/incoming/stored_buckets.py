@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
-from itertools import count
+from itertools import accumulate, chain, islice
 from typing import NamedTuple
 
 import numpy as np
@@ -20,9 +20,6 @@ MAXIMUM = 50_000
 
 SECONDS = 5.0
 """How long they are kept: what other clients write meanwhile is not among them."""
-
-_FREQUENT = 8
-"""A key that one in so many texts has, is frequent."""
 
 
 class Nearest(NamedTuple):
@@ -61,7 +58,6 @@ class StoredBuckets:
         self._number: dict[str, int] = {}
         """Key -> its number in the arrays."""
         self._arrays: TextArrays
-        self._frequent = set[str]()
 
     @property
     def expired(self) -> bool:
@@ -75,7 +71,9 @@ class StoredBuckets:
     @property
     def frequent(self) -> list[str]:
         """Keys that many of the documents have, and that no other document has."""
-        return sorted(self.keys & self._frequent)
+        if not self._number:
+            return []
+        return sorted(self.keys.intersection(islice(self._number, len(self._arrays.frequent))))
 
     def __len__(self) -> int:
         return len(self._text_of)
@@ -106,20 +104,16 @@ class StoredBuckets:
                 copies.sort(key=preference)
         first = [copies[0] for copies in self._copies]
         self._sizes = np.fromiter(map(len, self._copies), np.int64, len(self._copies))
-        number: dict[str, int] = defaultdict(count().__next__)
         keys = [set(one.bands) for one in first]
-        numbers = np.array([number[key] for some in keys for key in some], np.int32)
+        sizes = Counter(chain.from_iterable(keys)).most_common()
+        self._number = {key: number for number, (key, _) in enumerate(sizes)}
+        numbers = np.array([self._number[key] for some in keys for key in some], np.int32)
         of_text = np.repeat(np.arange(len(first), dtype=np.int32), list(map(len, keys)))
-        sizes = np.bincount(numbers, minlength=len(number))
-        self._number = dict(number)
         self._arrays = TextArrays(
             slots_of([one.signature for one in first], self._slots),
-            bounds=np.concatenate([[0], sizes.cumsum()]),
+            bounds=np.array([0, *accumulate(size for _, size in sizes)], np.int64),
             with_key=of_text[np.argsort(numbers, kind="stable")],
         )
-        self._frequent = {
-            key for key, size in zip(number, sizes.tolist(), strict=True) if size * _FREQUENT >= len(first)
-        }
 
     def sizes(self, replaced: Collection[Reference]) -> Ints:
         """The number of documents of each text, without those that the run has replaced or deleted."""

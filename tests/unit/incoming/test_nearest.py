@@ -49,6 +49,7 @@ def test_signatures_of_all_sizes() -> None:
 def some_texts(chance: np.random.Generator, texts: int, slots: int) -> TextArrays:
     """Texts, each of which has some of a few keys and values of slots."""
     has = chance.random((KEYS, texts)) < chance.random((KEYS, 1))
+    has = has[np.argsort(-has.sum(axis=1))]
     bounds = np.concatenate([[0], has.sum(axis=1).cumsum()])
     signatures = [chance.integers(0, 3, slots, np.uint8).tobytes() for _ in range(texts)]
     return TextArrays(slots_of(signatures, slots), bounds, np.nonzero(has)[1].astype(np.int32))
@@ -64,6 +65,7 @@ def test_the_nearest_are_those_of_numpy(texts: int, slots: int, most: int, maxim
     arguments = keys, chance.integers(0, 3, slots, np.uint8).tobytes(), sizes, int(chance.integers(1, 4)), maximum
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(nearest, "MOST", most)
+        patched.setattr(nearest, "FREQUENT", int(chance.integers(1, 6)))
         found = arrays.nearest(*arguments)
         with in_numpy():
             expected = arrays.nearest(*arguments)
@@ -77,10 +79,10 @@ def test_the_nearest_are_those_of_numpy(texts: int, slots: int, most: int, maxim
         {"keys": [KEYS]},
         {"keys": [-1]},
         {"keys": [0] * 256},
-        {"bounds": [0, 3, 99]},
-        {"bounds": [-1, 3, 99]},
-        {"with_key": [7] * 50},
-        {"with_key": [-1] * 50},
+        {"keys": [1], "bounds": [0, 3, 99]},
+        {"keys": [1], "bounds": [0, -1, 9]},
+        {"keys": [1], "with_key": [7] * 50},
+        {"keys": [1], "with_key": [-1] * 50},
         {"sizes": [1] * 6},
         {"signature": bytes(9)},
         {"minimum": 0},
@@ -93,10 +95,11 @@ def test_arrays_that_do_not_fit_are_rejected(wrong: dict[str, Any]) -> None:
         "keys": [0, 1],
         "bounds": [10 * key for key in range(KEYS + 1)],
         "with_key": [0] * 50,
+        "flags": [1] * 7,
         "sizes": [1] * 7,
     }
     fitting |= {"signatures": np.zeros((7, 8), np.uint8), "signature": bytes(8), "minimum": 1, "most": 5, "maximum": 5}
-    kinds = {"keys": np.int32, "bounds": np.int64, "with_key": np.int32, "sizes": np.int64}
+    kinds = {"keys": np.int32, "bounds": np.int64, "with_key": np.int32, "flags": np.uint8, "sizes": np.int64}
 
     def called(arguments: dict[str, Any]) -> object:
         assert nearest.kernel is not None

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from es_neardupe.incoming import nearest, stored_buckets
+from es_neardupe.incoming import nearest
 from es_neardupe.incoming.recent_documents import Candidate
 from es_neardupe.incoming.stored_buckets import StoredBuckets
 
@@ -53,7 +53,7 @@ def checked(buckets: StoredBuckets, new: Candidate, stored: Sequence[Candidate],
 @pytest.mark.parametrize("dense", [1, 8, 1000])
 @pytest.mark.parametrize("minimum", [1, 2])
 def test_the_nearest_of_all_texts(minimum: int, dense: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stored_buckets, "_FREQUENT", dense)
+    monkeypatch.setattr(nearest, "FREQUENT", dense)
     chance = random.Random(dense)
     stored = [document(number, chance) for number in range(150)]
     buckets = StoredBuckets(SLOTS, fold=True)
