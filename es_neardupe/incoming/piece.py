@@ -286,7 +286,7 @@ class ComparedPiece:
         many of the buckets."""
         texts = [*near.texts, *self._texts[document]]
         sizes = [*near.sizes, *map(len, self._texts[document])]
-        equal = self._equal_slots(document, [copies[0] for copies in self._texts[document]])
+        equal = self._equal_slots(document, (copies[0] for copies in self._texts[document]))
         best = np.argsort(-np.concatenate([near.equal_slots, equal]), kind="stable")[:number].tolist()
         chosen = self._may_match(document, (one for place in best for one in texts[place][:_COPIES]))
         self._candidates[document] = self._by_text(map(self._of_this_piece, chosen))
@@ -294,7 +294,7 @@ class ComparedPiece:
         self.not_compared[document] = self._left_out[document] + left
 
     @staticmethod
-    def _equal_slots(document: Candidate, others: Sequence[Candidate]) -> I16:
+    def _equal_slots(document: Candidate, others: Iterable[Candidate]) -> I16:
         return equal_slots(document.signature, [one.signature for one in others])
 
     def _by_text(self, documents: Iterable[Candidate]) -> list[list[Candidate]]:

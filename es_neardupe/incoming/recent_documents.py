@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from operator import itemgetter
 from typing import Any
 
 from es_neardupe.records import Reference
@@ -211,9 +210,9 @@ def sharing(document: Candidate, minimum: int, *by_key: ByKey) -> tuple[list[Can
     lists = [one for one in found if isinstance(one, list)]
     shared = Counter(chain((one for one in found if isinstance(one, Candidate)), *(one[-_LONGEST:] for one in lists)))
     others = [
-        (one, number)
+        one
         for one, number in shared.items()
         if number >= minimum and one.exists and one.reference != document.reference
     ]
-    others.sort(key=itemgetter(1), reverse=True)
-    return [one for one, _ in others], max((len(one) - _LONGEST for one in lists if len(one) > _LONGEST), default=0)
+    others.sort(key=shared.__getitem__, reverse=True)
+    return others, max((len(one) - _LONGEST for one in lists if len(one) > _LONGEST), default=0)
