@@ -839,8 +839,10 @@ static int sign_text(const Table *table, const Short *brief, const Recipe *recip
     Py_ssize_t half = (recipe->permutations + 1) / 2;
     Places places = empty_places(work, windows < UINT16_MAX ? windows : 0);
     for (Py_ssize_t from = 0; from < half; from += GROUP) {
-        if (from) /* all have written their numbers */
-            places.met = work->met, places.meetings = 0;
+        if (from) { /* all have written their numbers */
+            places.met = work->met;
+            places.meetings = 0;
+        }
         loops->extremes_of_group(work->value, windows, recipe->shift, recipe->multiplier + from, least, greatest, &places);
         for (int k = 0; k < GROUP; k++) {
             low[k] = cut(least[k]);
