@@ -81,7 +81,7 @@ def parse_arguments() -> argparse.Namespace:
         "--documents",
         type=int,
         default=20_000,
-        help="size of the indices, of that of `similar` a fifth (default 20000)",
+        help="size of the indices; `similar` has five times as many (default 20000)",
     )
     parser.add_argument("--rounds", type=int, default=5, help="how many rounds (default 5)")
     parser.add_argument("--large", action="store_true", help="with 10 million fingerprints, and a million documents")
