@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
+from es_neardupe.display_text import beginning
 from es_neardupe.errors import Forbidden, SettingsError
 from es_neardupe.groups.decisions import Decisions
 from es_neardupe.groups.heaviest import HeaviestDifferences
@@ -114,6 +115,7 @@ def page_of_groups(
     ``heaviest``: the heaviest differences, to show them and to filter by them. Raises
     `SettingsError` for a field that has no values to count, and for a relation if no evidence is stored, and
     `IncompleteAnswer` if patience ended before any review was read."""
+    place = read_after(after, by_words=selection.order is GroupOrder.PRINCIPAL)
     index = opened(index, groups=True)
     shown = shown_fields(index, fields)
     only, complete = selection.documents.applied(index, selection.numbers)
@@ -126,7 +128,7 @@ def page_of_groups(
         kinds = heaviest.of(index, first.groups)
         only = only.among([group for group, one in kinds.items() if one.kind == selection.difference])
         complete = complete and first.after is None
-    page = list_groups(index, only, order=selection.order, after=read_after(after), size=size, reviewed=ids)
+    page = list_groups(index, only, order=selection.order, after=place, size=size, reviewed=ids)
     titles = titles_of(index, shown, [one.principal for one in page.groups])
     following = None if page.after is None else json.dumps(page.after)
     reviews = review_of_groups(index, [one.group for one in page.groups])
@@ -238,17 +240,30 @@ def next_to_review(
         start = list(page.after)
 
 
-def read_after(text: str | None) -> list[Any] | None:
-    """The place to continue a list from. Raises `SettingsError` if it is not that of an earlier page."""
+def read_after(text: str | None, *, by_words: bool = False) -> list[Any] | None:
+    """The place to continue a list from: the value of its order, which may be text if ``by_words``, and an id. Raises
+    `SettingsError` if no earlier page had it."""
     if not text:
         return None
     try:
-        found = json.loads(text)
-    except ValueError:
-        found = None
-    if not isinstance(found, list) or not all(isinstance(one, str | int | float) for one in found):
-        raise SettingsError("`after` must be that of the previous page.")
+        given = json.loads(text)
+    except (ValueError, RecursionError):
+        given = None
+    found: list[Any] = given if isinstance(given, list) else []
+    kinds = [_sorted_by(one) for one in found]
+    if kinds != [float, str] and not (by_words and kinds == [str, str]):
+        raise SettingsError(
+            f"`after` must be the `after` of the previous page, in the same order, not {beginning(text, 60)!r}."
+        )
     return found
+
+
+def _sorted_by(value: Any) -> type | None:
+    """The type of a value by which a server sorts; None for others, also for numbers that are too large."""
+    if isinstance(value, str):
+        return str
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float if is_number and abs(value) < 2**63 else None
 
 
 def read_values(given: Sequence[str]) -> tuple[tuple[str, str], ...]:
