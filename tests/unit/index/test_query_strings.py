@@ -24,6 +24,12 @@ from es_neardupe.query_strings import problem_of_query, problem_of_string
         ("(" * 101, "101 nested brackets"),
         (") " + "(a " * 101 + ")" * 101, "101 nested brackets"),
         ("a" * 10_001, "10,001 characters"),
+        ("bridge* OR (title:ferr* -boat*^2) " * 100 + '"the bridge"~5 ' * 100, ""),
+        (r"what\? a\*b \/x\/ a\~ " * 100 + '"a*b? /c/" ' * 100, ""),
+        ("a*b " * 20 + "*", ""),
+        ("a*b " * 21, "21 patterns"),
+        ("a?b *a a~ a~2 /a b/ title:/(a|b)*/ " * 4, "24 patterns"),
+        ("/" + "(a|b)" * 200 + "/", "1 pattern with 1,002 characters"),
     ],
 )
 def test_long_and_deep_strings(text: str, problem: str) -> None:
