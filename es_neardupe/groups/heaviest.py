@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from concurrent.futures import Future, TimeoutError
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from threading import Lock, Thread
+from typing import Any, NamedTuple
 
+from es_neardupe.errors import NeardupeError
 from es_neardupe.groups.registry import GroupRecord
 from es_neardupe.index import queries
 from es_neardupe.index.document_text import values_of
 from es_neardupe.index.index import Index
 from es_neardupe.index.stored_fields import count_of, stored_fields
 from es_neardupe.records import Address
+from es_neardupe.server.bulk import chunked
 from es_neardupe.server.responses import hit_of
 from es_neardupe.server.search import find
 from es_neardupe.similarity.collation import collate
@@ -32,6 +37,8 @@ _KEPT = 20_000
 """Groups whose differences are kept."""
 _AT_ONCE = 200
 """Groups that are read at once."""
+_IN_TURN = 20
+"""Groups that a thread compares in the background before another one may."""
 
 
 @dataclass(frozen=True)
@@ -44,37 +51,81 @@ class HeaviestDifference:
     """The heaviest differences: kind, and what the principal and the other text read."""
 
 
+class _Pair(NamedTuple):
+    """The principal and the least similar member of a group, with their content hashes."""
+
+    principal: Address
+    other: Address
+    principal_content: str
+    other_content: str
+
+
 class HeaviestDifferences:
     """The heaviest differences of the groups of one index, which are kept as long as the two texts are the same.
     Threads may share it."""
 
     def __init__(self) -> None:
-        self._kept: dict[tuple[Address, Address, str, str], HeaviestDifference] = {}
+        self._kept: dict[_Pair, HeaviestDifference] = {}
+        self._turn = Lock()
+        """Of the threads that compare in the background, so that each pair is compared once."""
 
     def of(self, index: Index, groups: Sequence[GroupRecord]) -> dict[str, HeaviestDifference]:
         """Those of some groups of an opened index, with three requests for each 200 that are not known."""
-        found = {one.group: HeaviestDifference(COPIES) for one in groups if one.texts < 2}
-        different = [one for one in groups if one.texts > 1]
-        for first in range(0, len(different), _AT_ONCE):
-            found |= self._read(index, different[first : first + _AT_ONCE])
+        pairs = _pairs(index, groups)
+        self._compare(index, pairs.values())
+        return self._known(groups, pairs)
+
+    def known_after(
+        self, index: Index, groups: Sequence[GroupRecord], patience: float
+    ) -> dict[str, HeaviestDifference]:
+        """Those of the groups that are known after so many seconds. The others are compared in the background, the
+        first ones first, for the next call."""
+        pairs, done = _pairs(index, groups), Future[None]()
+        Thread(target=self._compare_all, args=(index, [*pairs.values()], done), daemon=True).start()
+        with suppress(TimeoutError):
+            done.result(patience)
+        return self._known(groups, pairs)
+
+    def _compare_all(self, index: Index, pairs: Sequence[_Pair], done: Future[None]) -> None:
+        try:
+            for portion in chunked(pairs, _IN_TURN):
+                with self._turn:
+                    self._compare(index, portion)
+        except NeardupeError as error:
+            done.set_exception(error)
+        else:
+            done.set_result(None)
+
+    def _compare(self, index: Index, pairs: Collection[_Pair]) -> None:
+        unknown = [pair for pair in pairs if pair not in self._kept]
+        for portion in chunked(unknown, _AT_ONCE):
+            texts = _texts(index, [address for pair in portion for address in pair[:2]])
+            if len(self._kept) + len(portion) > _KEPT:
+                self._kept = {}
+            for pair in portion:
+                self._kept[pair] = _compared(index, *(texts.get(address) for address in pair[:2]))
+
+    def _known(self, groups: Sequence[GroupRecord], pairs: Mapping[str, _Pair]) -> dict[str, HeaviestDifference]:
+        found = {one.group: HeaviestDifference(COPIES if one.texts < 2 else UNKNOWN) for one in groups}
+        for group, pair in pairs.items():
+            if pair in self._kept:
+                found[group] = self._kept[pair]
+            else:
+                del found[group]
         return found
 
-    def _read(self, index: Index, groups: Sequence[GroupRecord]) -> dict[str, HeaviestDifference]:
-        others = _least_similar(index, [one.group for one in groups])
-        principals = _stored(index, [one.principal for one in groups])
-        pairs: dict[str, tuple[Address, Address, str, str]] = {}
-        for one in groups:
+
+def _pairs(index: Index, groups: Sequence[GroupRecord]) -> dict[str, _Pair]:
+    """The two texts to compare of each group that has them."""
+    pairs: dict[str, _Pair] = {}
+    for some in chunked([one for one in groups if one.texts > 1], _AT_ONCE):
+        others = _least_similar(index, [one.group for one in some])
+        principals = _stored(index, [one.principal for one in some])
+        for one in some:
             principal, other = principals.get(one.principal), others.get(one.group)
             if principal is not None and other is not None and max(principal.words, other.words) <= _WORDS:
-                pairs[one.group] = (principal.address, other.address, principal.content, other.content)
-        unknown = [pair for pair in pairs.values() if pair not in self._kept]
-        texts = _texts(index, [address for pair in unknown for address in pair[:2]])
-        if len(self._kept) + len(unknown) > _KEPT:
-            self._kept = {}
-        for pair in unknown:
-            self._kept[pair] = _compared(index, *(texts.get(address) for address in pair[:2]))
-        kept = {group: self._kept.get(pair) for group, pair in pairs.items()}
-        return {one.group: kept.get(one.group) or HeaviestDifference(UNKNOWN) for one in groups}
+                pairs[one.group] = _Pair(principal.address, other.address, principal.content, other.content)
+    return pairs
 
 
 @dataclass(frozen=True)

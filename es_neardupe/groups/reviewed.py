@@ -79,6 +79,8 @@ class TitledPage:
     """Group -> what reviewers have decided; without groups about which they have decided nothing."""
     heaviest: Mapping[str, HeaviestDifference] = field(default_factory=dict)
     """Group -> its heaviest difference, if it was asked for."""
+    compared: tuple[int, int] | None = None
+    """The filter by the heaviest difference has compared only so many of so many groups yet; None: all of them."""
     reading: ReadProgress | None = None
     """The filter by review does not know the last decisions, which are still being read; None: it knows all."""
 

@@ -34,6 +34,9 @@ MAX_FOUND = 50_000
 MAX_COMPARED = 1000
 """Groups whose texts are compared for a filter by what differs: the first ones in the order of the list."""
 
+_PATIENCE = 0.5
+"""Seconds that a filter by what differs waits for texts that are compared."""
+
 MAX_WHOLE = 2**31 - 1
 """Largest whole number in a request: that of the server's integers."""
 
@@ -119,13 +122,14 @@ def page_of_groups(
     index = opened(index, groups=True)
     shown = shown_fields(index, fields)
     only, complete = selection.documents.applied(index, selection.numbers)
-    reading = ids = None
+    reading = ids = compared = None
     if selection.review or selection.order is GroupOrder.REVIEW:
         known = (reviewed or ReviewedGroups()).read(index, patience)
         only, ids, reading = selection.review.applied(known, only), known.ids(), known.reading
     if heaviest is not None and selection.difference is not None:
         first = list_groups(index, only, order=selection.order, size=MAX_COMPARED, reviewed=ids)
-        kinds = heaviest.of(index, first.groups)
+        kinds = heaviest.known_after(index, first.groups, _PATIENCE)
+        compared = len(kinds), len(first.groups)
         only = only.among([group for group, one in kinds.items() if one.kind == selection.difference])
         complete = complete and first.after is None
     page = list_groups(index, only, order=selection.order, after=place, size=size, reviewed=ids)
@@ -133,7 +137,9 @@ def page_of_groups(
     following = None if page.after is None else json.dumps(page.after)
     reviews = review_of_groups(index, [one.group for one in page.groups])
     differences = {} if heaviest is None else heaviest.of(index, page.groups)
-    return TitledPage(page, titles, complete, following, reviews, differences, reading)
+    if compared is not None and compared[0] == compared[1]:
+        compared = None
+    return TitledPage(page, titles, complete, following, reviews, differences, compared, reading)
 
 
 def load_for_filters(index: Index) -> None:

@@ -246,6 +246,18 @@ def test_why_more_groups_may_match() -> None:
         assert words in groups_page(SITE, found, selection, Offered([], [], []), first=True).html
 
 
+def test_texts_that_are_still_compared() -> None:
+    """The page says how many groups the filter knows, and leads to itself."""
+    found = TitledPage(GroupPage(1, (RECORD,), None), {}, True, None, {}, compared=(40, 1200))
+    page = groups_page(SITE, found, GroupSelection(difference="name"), Offered([], [], []), first=True).html
+    assert "40 of 1,200 groups. The others are missing here." in page
+    assert re.search(r'<a href="[^"]*difference=name[^"]*">Load the page again</a>', page)
+    assert (
+        "still being compared"
+        not in groups_page(SITE, replace(found, compared=None), GroupSelection(), Offered([], [], []), first=True).html
+    )
+
+
 @pytest.mark.parametrize(
     ("number", "words"), [(1, "The only group is decided."), (1200, "All 1,200 groups are decided.")]
 )
