@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from es_neardupe.errors import IndexUnusable, SettingsError
 from es_neardupe.keys.prepare.preparation import Preparation
 from es_neardupe.keys.scheme import Scheme, choose_bands
-from es_neardupe.keys.unit import Unit, shingle_of
-from es_neardupe.options import DEFAULT_PREFIX, PRESETS, Clean, Mask, MeasureName, Versions, preset_measure
+from es_neardupe.keys.unit import Unit, shingle_of, shingle_option
+from es_neardupe.options import BY_LENGTHS, DEFAULT_PREFIX, PRESETS, Clean, Mask, MeasureName, Versions, preset_measure
 from es_neardupe.wording import option
 
 OPTIONAL_IN_META = ("relations", "measure", "min", "groups_only", "group_field", "versions")
@@ -148,6 +150,37 @@ class Settings:
     def threshold_of(self, measure: MeasureName) -> float:
         """The minimum similarity by a measure unless another one is given."""
         return self.threshold if self.min is None or measure is not self.measure else self.min
+
+    def as_options(self) -> str:
+        """The options by which `init` chooses these settings again, without those of the prefix and the versions."""
+        by_lengths = self.measure in BY_LENGTHS  # bands are then chosen by texts, and an index keeps those it has
+        preset = "reader" if self.min is not None and not by_lengths else None
+        usual = Settings.chosen(self.fields, preset=preset)
+        bands, automatic = (self.scheme.bands, self.scheme.rows), None
+        with suppress(SettingsError):
+            automatic = choose_bands(self.threshold, self.detection, self.permutations)
+        of_bands = {"--bands": bands[0], "--rows": bands[1]} if bands != automatic or self.agree > 1 else {}
+        shingles = [shingle_option(one.shingle, one.unit) for one in (self, usual)]
+        changed = {
+            "--threshold": (self.min if by_lengths else self.threshold, usual.threshold),
+            "--detection": (self.detection, usual.detection),
+            "--shingle": (shingles[0], shingles[1]),
+            "--permutations": (self.permutations, usual.permutations),
+            "--agree": (self.agree, usual.agree),
+            "--sample-mod": (self.sample_mod, usual.sample_mod),
+        }
+        options: list[tuple[str, Any]] = [
+            *(("--field", name) for name in self.fields),
+            ("--preset", preset),
+            ("--measure", self.measure.value if by_lengths else None),
+            *((name, value) for name, (value, default) in changed.items() if value != default),
+            *(() if by_lengths else of_bands.items()),
+            ("--clean", self.scheme.preparation.clean and self.scheme.preparation.clean.value),
+            ("--mask", ",".join(one.value for one in self.scheme.preparation.masks) or None),
+            *(("--relation", name) for name in self.relations),
+            ("--group-field", self.group_field),
+        ]
+        return " ".join(f"{name} {shlex.quote(str(value))}" for name, value in options if value is not None)
 
     def _check_names(self) -> None:
         check_names("fields", self.fields)

@@ -42,6 +42,11 @@ def shingle_of(size: int | str) -> tuple[int, Unit]:
     return int(match[1]), _UNITS[match[2]]
 
 
+def shingle_option(size: int, unit: Unit) -> str:
+    """The size as `shingle_of` reads it: ``5``, ``5c``, ``7s``."""
+    return f"{size}{next(letter for letter, one in _UNITS.items() if one is unit)}"
+
+
 def shingle_text(size: int, unit: Unit) -> str:
     """The size with its unit: ``5 words``, ``1 word``, ``5 characters``, ``7 shapes``."""
     return counted(size, unit.value)

@@ -181,7 +181,9 @@ def test_another_pipeline_is_not_replaced(client: Client, index_name: str, story
 
 def test_indices_that_cannot_be_folded(client: Client, index_name: str, story: str, server_cli: Cli) -> None:
     news = grouped(client, index_name, None)
-    assert "has no group field" in one_line(server_cli("fold", index_name, "install", "--yes").err)
+    refused = one_line(server_cli("fold", index_name, "install", "--yes").err)
+    assert "has no group field" in refused
+    assert f"init {index_name} --field text --group-field neardupe_group`" in refused
     news.init(Settings(("text",), group_field=story))
     with pytest.raises(IndexUnusable, match=r"6 documents of .* have no value"):
         news.fold("install")

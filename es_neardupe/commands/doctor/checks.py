@@ -391,8 +391,8 @@ def versions(index: Index) -> Iterator[Check]:
             "warning",
             f"document {found.id!r} has version {found.version}, which the server has not given it: if another system "
             f"sets versions (version_type=external), partial updates make the server reject its next changes. Run "
-            f"`es-neardupe init` again with the same settings and --versions external, or, if the server sets them "
-            f"now, --versions internal",
+            f"`{command('init', index.name)} {index.settings.as_options()} --versions external`, or, if the server "
+            f"sets them now, the same with --versions internal",
         )
 
 

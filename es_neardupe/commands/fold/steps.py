@@ -70,8 +70,8 @@ def checked(index: Index, pipelines: Mapping[str, str | None], without: int) -> 
         )
     if field is None:
         raise IndexUnusable(
-            f"Index {name} has no group field, which the search pipeline needs: run `{command('init', name)}` with the "
-            f"same settings and `--group-field neardupe_group`, then `{command('enrich', name)}`."
+            f"Index {name} has no group field, which the search pipeline needs: run `{command('init', name)} "
+            f"{index.settings.as_options()} --group-field neardupe_group`, then `{command('enrich', name)}`."
         )
     others = {one: present for one, present in pipelines.items() if present and not folding.is_ours(present, field)}
     for one, present in others.items():

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import copy
 import json
+import shlex
 from dataclasses import replace
 from typing import Any
 
 import pytest
+import typer
 from hypothesis import given
 from hypothesis import strategies as st
 from unit_tools import JSON
 
+from es_neardupe.cli.app import app
 from es_neardupe.errors import IndexUnusable, SettingsError
 from es_neardupe.index.settings import Settings
 from es_neardupe.keys.scheme import Scheme
@@ -101,6 +104,49 @@ def test_meta_round_trip(settings: Settings) -> None:
         settings.prefix,
     )
     assert again.to_meta() == settings.to_meta()
+
+
+INIT: Any = typer.main.get_command(app).commands["init"]  # type: ignore[attr-defined]
+
+
+def chosen_by(options: str) -> Settings:
+    """The settings that `init` chooses by its options."""
+    given = INIT.make_context("init", ["news", *shlex.split(options)]).params
+    names = ["preset", "threshold", "detection", "shingle", "permutations", "bands", "rows", "agree", "sample_mod"]
+    chosen = {name: given[name] for name in [*names, "clean", "mask", "group_field"]}
+    return Settings.chosen(tuple(given["fields"]), **chosen, relations=tuple(given["relations"] or ()))
+
+
+@given(VALID)
+def test_options_of_init(settings: Settings) -> None:
+    assert chosen_by(settings.as_options()).differences(replace(settings, prefix="neardupe")) == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "options"),
+    [
+        (Settings(("a b",)), "--field 'a b'"),
+        (Settings(("a",), threshold=0.01, bands=4, rows=1), "--field a --threshold 0.01 --bands 4 --rows 1"),
+        (Settings(("a",), bands=6, rows=14, agree=2), "--field a --agree 2 --bands 6 --rows 14"),
+        (Settings.chosen(("a",), preset="reader"), "--field a --preset reader"),
+        (Settings.chosen(("a",), preset="scans"), None),
+        (Settings.chosen(("a",), preset="supershingles"), None),
+        (Settings.chosen(("a",), preset="logs"), None),
+        (
+            Settings(("a",), clean="mail", relations=("x", "y"), group_field="g"),
+            "--field a --clean mail --relation x --relation y --group-field g",
+        ),
+    ],
+)
+def test_options_of_certain_settings(settings: Settings, options: str | None) -> None:
+    assert options in (settings.as_options(), None)
+    assert chosen_by(settings.as_options()) == settings
+
+
+def test_options_of_bands_chosen_by_lengths() -> None:
+    """An index keeps its bands, so `init` needs the measure and its threshold."""
+    settings = Settings(("a",), threshold=0.3, shingle=2, bands=42, rows=2, measure=MeasureName.JACCARD, min=0.6)
+    assert settings.as_options() == "--field a --measure jaccard --threshold 0.6 --shingle 2"
 
 
 def test_meta_literal() -> None:
