@@ -117,6 +117,11 @@ def test_text_field_and_id_field(client: Client, index_name: str, server_cli: Cl
     assert "content" not in found["http://x/0?a=b"]
     missing = server_cli("load", index_name, str(file), "--text-field", "absent", "--json")
     assert (missing.json["scope"]["bad"], missing.json["writes"]["written"]) == (len(TEXTS), 0)
+    file.write_text("\n\n")
+    (tmp_path / "folder").mkdir()
+    empty = server_cli("load", index_name, str(file), str(tmp_path / "folder"))
+    assert empty.code == 0
+    assert f"{file}, {tmp_path / 'folder'}: no lines, rows or files to read." in empty.err
 
 
 @pytest.mark.product("each")

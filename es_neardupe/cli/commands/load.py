@@ -138,6 +138,8 @@ def load(
     warn_of_texts(index, done.unprepared, done.unsuited)
     show_left(failures, *left_by(writes))
     fail_on(writes.refused, writes.refusals)
+    if not scope.read:
+        warn(f"{', '.join(files)}: no lines, rows or files to read." if files != ["-"] else "No lines on stdin.")
     if scope.bad and scope.bad == scope.read:
         warn("No line is a document that can be indexed.")
         raise typer.Exit(ExitCode.FAILED)
