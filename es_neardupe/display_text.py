@@ -90,6 +90,14 @@ def beginning(text: str, characters: int = _BEGINNING) -> str:
     return f"{kept}..."
 
 
+_FIRST, _LAST = 60, 40
+
+
+def both_ends(text: str) -> str:
+    """A name; of one that is longer than 100 characters both ends, because names often differ at the end only."""
+    return text if len(text) <= _FIRST + _LAST else f"{text[:_FIRST]}…{text[-_LAST:]}"
+
+
 def words_before(text: str, end: int, characters: int) -> str:
     """The last whole words before a place, in one line."""
     start = max(end - characters, 0)

@@ -15,7 +15,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from es_neardupe.display_text import beginning, score_text, shown
+from es_neardupe.display_text import beginning, both_ends, score_text, shown
 from es_neardupe.folders import replacing
 from es_neardupe.options import Matching
 from es_neardupe.pages.application import Site
@@ -67,7 +67,13 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.globals.update(
-        counted=counted, shown=shown, beginning=beginning, score_text=score_text, title_of=_title_of, day=_day
+        counted=counted,
+        shown=shown,
+        beginning=beginning,
+        both_ends=both_ends,
+        score_text=score_text,
+        title_of=_title_of,
+        day=_day,
     )
     return environment
 

@@ -69,6 +69,14 @@ def test_nothing_of_a_document_becomes_markup() -> None:
     assert not any(name.startswith("on") or name in ("style", "src", "href") for _, one in found.tags for name in one)
 
 
+def test_a_long_name_is_shown_by_its_ends() -> None:
+    """The title of the element has the whole one."""
+    name = "https://example.org/" + "a" * 480 + "/first.html"
+    page = compare_page(compare_texts("a", "b", names=(name, "b.txt")))
+    assert f'<span title="{name}">{name[:60]}…{name[-40:]}</span>' in page
+    assert 'title="b.txt"' not in page
+
+
 def test_policy_names_the_hashes_of_script_and_style() -> None:
     found = read(words(0, 20), words(0, 21))
     (policy,) = [str(one["content"]) for _, one in found.tags if one.get("http-equiv") == "Content-Security-Policy"]
