@@ -1,7 +1,5 @@
 "use strict";
 // The page of a group. Each key presses a button or follows a link of the page.
-// A page of the history shows what has been decided since.
-addEventListener("pageshow", (event) => { if (event.persisted) { location.reload(); } });
 document.addEventListener("DOMContentLoaded", () => {
   const $ = (query, from = document) => from.querySelector(query);
   const $$ = (query, from = document) => [...from.querySelectorAll(query)];

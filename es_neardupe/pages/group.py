@@ -39,7 +39,7 @@ from es_neardupe.similarity.weighed_places import (
     weighed_places,
 )
 
-STYLES, SCRIPTS = ("group.css",), ("group.js",)
+STYLES, SCRIPTS = ("group.css",), ("history.js", "group.js")
 
 COLUMNS = 4
 """Texts that have a column each. More are listed in a pane of their own."""

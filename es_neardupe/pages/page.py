@@ -108,7 +108,7 @@ _MAX_FACTS = 200
 
 COMPARISON_SCRIPTS = ("panes.js", "page.js")
 SITE_STYLES = ("page.css", "site.css")
-SITE_SCRIPTS = ("review.js",)
+SITE_SCRIPTS = ("history.js", "review.js")
 
 
 def compare_page(

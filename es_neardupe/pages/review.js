@@ -1,7 +1,4 @@
 "use strict";
-// A page of the history shows what has been decided since.
-addEventListener("pageshow", (event) => { if (event.persisted) { location.reload(); } });
-
 // Keys: each presses a button or follows a link of the page, so that everything also works without them.
 const opened = performance.now();
 document.addEventListener("keydown", (event) => {

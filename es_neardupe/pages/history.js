@@ -1,0 +1,3 @@
+"use strict";
+// A page of the history shows what has been decided since.
+addEventListener("pageshow", (event) => { if (event.persisted) { location.reload(); } });
