@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from es_neardupe.display_text import beginning, score_text, shown
@@ -66,6 +67,9 @@ _FOLDED = 4000
 _WHOLE = 200_000
 """Characters of a text beyond which its equal stretches are not on the page."""
 _BLANK_LINE, _LINE_BREAK = re.compile(r"\n\s*\n"), re.compile(r"\s*\n\s*")
+_ITEM = re.compile(r"[-*•–>#|]|\(?\w{1,3}[.)]\s")
+_WRAPPED = 40
+"""Characters of the shortest line that may be wrapped."""
 _EDGE = 700
 """Characters shown before and after what is folded."""
 
@@ -328,13 +332,38 @@ def _values_of(
         yield Value(reading, one.rows, _documents(one, texts), number > 0 and used > _VALUE_LINE)
 
 
+def unwrapped(text: str) -> str:
+    """The text with a blank for each line break within a paragraph of wrapped lines, where a line has no room for the
+    first word of the next one. A text without blank lines is left as it is: each of its lines is a paragraph."""
+    blocks, at = [], 0
+    for gap in _BLANK_LINE.finditer(text):
+        blocks += [_joined_lines(text[at : gap.start()]), gap[0]]
+        at = gap.end()
+    return "".join([*blocks, _joined_lines(text[at:])]) if blocks else text
+
+
+def _joined_lines(block: str) -> str:
+    lines = block.split("\n")
+    width = max(len(one.rstrip()) for one in lines)
+
+    def is_wrapped(line: str, following: str) -> bool:
+        words = following.split(maxsplit=1)
+        needed = len(line.rstrip()) + 1 + len(words[0] if words else "")
+        return needed > max(width, _WRAPPED) and not _ITEM.match(following.lstrip())
+
+    wrapped = [is_wrapped(line, following) for line, following in pairwise(lines)]
+    if 2 * sum(wrapped) < len(wrapped):
+        return block
+    return lines[0] + "".join((" " if joined else "\n") + one for joined, one in zip(wrapped, lines[1:], strict=True))
+
+
 def _pieces(text: str, marked: Sequence[tuple[WeighedPlace, DifferenceRow]]) -> Iterator[TextPiece]:
     """The text of A, cut into the places and what is between them."""
     keep = len(text) <= _WHOLE
-    breaks = _BLANK_LINE if _BLANK_LINE.search(text) else _LINE_BREAK  # otherwise each line is a paragraph
+    text = unwrapped(text)
 
     def lines(part: str) -> tuple[str, ...]:
-        return tuple(" ".join(one.split("\n")) for one in breaks.split(shown(part)))
+        return tuple(_LINE_BREAK.split(shown(part)))
 
     def between(part: str, *, last: bool) -> Iterator[TextPiece]:
         if len(part) <= _FOLDED or (keep and not marked):

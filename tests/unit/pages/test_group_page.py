@@ -9,6 +9,8 @@ from dataclasses import replace
 from html import unescape
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from page_reader import NASTY, Reader
 from unit_tools import words
 
@@ -21,7 +23,7 @@ from es_neardupe.keys.prepare.placed import PlacedText
 from es_neardupe.keys.prepare.preparation import Preparation
 from es_neardupe.pages.application import Site
 from es_neardupe.pages.bar import Said
-from es_neardupe.pages.group import MAX_PLACES, group_file, group_page, letter
+from es_neardupe.pages.group import MAX_PLACES, group_file, group_page, letter, unwrapped
 from es_neardupe.pages.readings import each_in_few_words, field_value, in_few_words, shown_reading, with_context
 from es_neardupe.similarity.collation import collate
 from es_neardupe.similarity.weighed_places import WORDS
@@ -164,6 +166,43 @@ def test_a_text_whose_others_are_too_long_is_no_copy_of_them() -> None:
     _, html = read(gone)
     assert "the same words" not in html
     assert "the same in all" not in read(replace(alone, found=collate([words(0, 60_000)])))[1]
+
+
+CODE = """reader.py
+def parse(line, *, strict=False):
+    name, _, value = line.partition("=")
+    if strict and not value:
+        raise ValueError(f"no value in {line!r}")
+    return name.strip()
+"""
+LETTER = "Dear Ms Rivers,\n\nThank you.\n\nKind regards\nThe office\n12 Mill Road"
+LIST = "The parts:\n- a lid of steel, with a handle that stays cool on each stove\n- a pot"
+PROSE = """The licence is granted to each person who gets a
+copy of the program, as long as the notice of the
+authors is kept."""
+
+
+@pytest.mark.parametrize("text", [CODE, f"{CODE}\n\n{CODE}", LETTER, f"{LIST}\n\n{LIST}", PROSE, "\n\n", "a\n\n\n b"])
+def test_lines_that_are_not_wrapped(text: str) -> None:
+    """Code, lists, addresses and titles keep their lines, as all texts without blank lines do."""
+    assert unwrapped(text) == text
+
+
+def test_wrapped_lines() -> None:
+    joined = PROSE.replace("\n", " ")
+    assert unwrapped(f"{PROSE}\n\n{CODE}\n \n{PROSE}\n") == f"{joined}\n\n{CODE}\n \n{joined}\n"
+    assert unwrapped(f"A title\n{PROSE}\n\n{LETTER}") == f"A title\n{joined}\n\n{LETTER}"
+
+
+@given(st.text(st.sampled_from("ab1-.\n \t"), max_size=300))
+def test_places_of_a_text_are_those_of_its_wrapped_lines(text: str) -> None:
+    assert len(unwrapped(text)) == len(text)
+    assert unwrapped(text).split() == text.split()
+
+
+def test_a_line_of_its_own_stays_one() -> None:
+    _, html = read(group(*(f"Agreement {k}\n1. Goods are sold.\n\n2. Goods are paid." for k in (3, 7))))
+    assert '<span class="para"></span>1. Goods are sold.<span class="para"></span>2. Goods are paid.</div>' in html
 
 
 def test_long_texts_are_folded_and_bounded() -> None:
