@@ -32,6 +32,8 @@ _CELL, _BEFORE, _END = 120, 40, 30
 """Characters shown of the value of a field, of it before its first difference, and of the end of one that is cut."""
 _FEW = 60
 """Characters of a reading in a few words."""
+_WORD = 20
+"""Characters of the longest word that is left out if it is cut."""
 _COMPARED = 400
 """Words of a reading that are compared with the reference."""
 
@@ -92,11 +94,16 @@ def with_context(one: ShownReading, text: str, characters: tuple[int, int], room
     start, end = characters
     before = _in_one_line(text[max(0, start - half) : start]).lstrip()
     if start > half:
-        before = "… " + before.partition(" ")[2]
+        before = "… " + _without_part(before, before.partition(" ")[2])
     after = _in_one_line(text[end : end + half]).rstrip()
     if end + half < len(text):
-        after = after.rpartition(" ")[0].rstrip(".,;: ") + " …"
+        after = _without_part(after, after.rpartition(" ")[0]).rstrip(".,;: ") + " …"
     return ShownReading(one.runs, before, after)
+
+
+def _without_part(words: str, whole: str) -> str:
+    """Words without the part of one at an end; as they are in a script without blanks, where this would be all."""
+    return whole if whole.strip() or len(words) <= _WORD else words
 
 
 def _in_one_line(text: str) -> str:

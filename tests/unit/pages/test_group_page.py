@@ -303,6 +303,9 @@ def test_words_around_a_reading_have_the_spaces_of_the_text() -> None:
     assert (found.before, found.after) == ("we paid (about ", ") to him")
     found = with_context(shown_reading("東京", "大阪", WORDS, 100), "会議は東京で開かれた", (3, 5), 100)
     assert (found.before, found.after) == ("会議は", "で開かれた")
+    long = "会議は東京で開かれた" * 10
+    found = with_context(shown_reading("東京", "大阪", WORDS, 100), long, (53, 55), 60)
+    assert (found.before, found.after) == (f"… {long[24:53]}", f"{long[55:84]} …")
 
 
 def test_a_number_is_bold_with_its_thousands_in_any_digits() -> None:
