@@ -227,6 +227,7 @@ def _values(site: Site, texts: CollatedTexts, findings: GroupFindings) -> dict[s
         "data": _data(marked, rows),
         "max_words": MAX_WORDS,
         "name_of": site.name,
+        "in_rail": in_narrow_column([site.name(one.first) for one in all_texts]),
         "to_decide": sum(one.content is not None for one in all_texts) > 1,
         "reference_link": lambda one: site.link("/group", id=page.group, **_other(one, principal)),
         "here": here,
@@ -238,6 +239,18 @@ def _values(site: Site, texts: CollatedTexts, findings: GroupFindings) -> dict[s
         else None,
         "next": site.link("/group", **given, start=end) if end < page.reachable else None,
     }
+
+
+_NARROW = 12
+"""Characters of an id that the pane of documents has room for."""
+
+
+def in_narrow_column(names: Sequence[str]) -> list[str]:
+    """The names for a column that cuts them: their ends, if they all begin alike."""
+    begin_alike = len({name[: _NARROW // 2] for name in names}) == 1
+    if len(names) < 2 or not begin_alike or max(map(len, names)) <= _NARROW:
+        return list(names)
+    return [name if len(name) <= _NARROW else f"…{name[1 - _NARROW :]}" for name in names]
 
 
 def _documents_of(texts: CollatedTexts) -> Iterator[tuple[Member, str, str]]:

@@ -23,7 +23,7 @@ from es_neardupe.keys.prepare.placed import PlacedText
 from es_neardupe.keys.prepare.preparation import Preparation
 from es_neardupe.pages.application import Site
 from es_neardupe.pages.bar import Said
-from es_neardupe.pages.group import MAX_PLACES, group_file, group_page, letter, unwrapped
+from es_neardupe.pages.group import MAX_PLACES, group_file, group_page, in_narrow_column, letter, unwrapped
 from es_neardupe.pages.readings import each_in_few_words, field_value, in_few_words, shown_reading, with_context
 from es_neardupe.similarity.collation import collate
 from es_neardupe.similarity.weighed_places import WORDS
@@ -294,6 +294,14 @@ def test_a_text_that_ends_after_a_reading_is_not_shown_as_cut(room: int, after: 
     reading = shown_reading("three", "other", WORDS, 100)
     found = with_context(reading, text, (8, 13), room)
     assert (found.before, found.after) == ("one two ", after)
+
+
+def test_names_in_a_narrow_column() -> None:
+    """Ids that begin alike are told apart by their ends."""
+    assert in_narrow_column(["contracts/2026/a/v1", "contracts/b"]) == ["…s/2026/a/v1", "contracts/b"]
+    assert in_narrow_column([f"contracts/2026/v{n}.docx" for n in (1, 12)]) == ["…026/v1.docx", "…26/v12.docx"]
+    for names in (["mail-1", "mail-2"], ["one-long-name-1", "another-long-name"], ["contracts/2026/v1"], []):
+        assert in_narrow_column(names) == names
 
 
 def test_words_around_a_reading_have_the_spaces_of_the_text() -> None:
