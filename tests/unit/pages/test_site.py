@@ -23,9 +23,11 @@ from es_neardupe.pages.application import Site
 from es_neardupe.pages.bar import DecisionBar, Said
 from es_neardupe.pages.decisions import DecisionRequest, decision_preview_page, decisions_page
 from es_neardupe.pages.site import (
+    DocumentText,
     Hosted,
     Offered,
     comparison_page,
+    document_page,
     error_page,
     groups_error_page,
     groups_page,
@@ -281,6 +283,17 @@ def test_search() -> None:
     assert "148 more are not listed." in page.html
     assert [one.get("rel") for _, one in found.tags if one.get("rel")] == ["prev", "next"]
     read(search_page(SITE, "", None))
+
+
+@pytest.mark.parametrize("title", ["A title", ""])
+def test_heading_of_a_document(title: str) -> None:
+    """It has the title, if there is one, and the id once."""
+    text = DocumentText("one two", {"title": title}, [], (), 0.8, 20)
+    documents = (CurrentDocument(Address("news", "id-7"), "0" * 32, False, None, 7),)
+    review = DocumentReview(documents, None, None, None, [], [])
+    page = document_page(SITE, text, review, DecisionBar("/document?id=7", "", None, [], False, [], None))
+    heading = page.html[page.html.index("<h1>") : page.html.index("</h1>")]
+    assert re.sub("<[^>]*>", "", heading).split() == [*title.split(), "id-7"]
 
 
 def test_comparison_and_error() -> None:
