@@ -241,7 +241,7 @@ def _values(site: Site, texts: CollatedTexts, findings: GroupFindings) -> dict[s
     }
 
 
-_NARROW = 12
+_NARROW = 10
 """Characters of an id that the pane of documents has room for."""
 
 
@@ -373,10 +373,11 @@ def _joined_lines(block: str) -> str:
 def _pieces(text: str, marked: Sequence[tuple[WeighedPlace, DifferenceRow]]) -> Iterator[TextPiece]:
     """The text of A, cut into the places and what is between them."""
     keep = len(text) <= _WHOLE
+    breaks = _BLANK_LINE if _BLANK_LINE.search(text) else _LINE_BREAK  # otherwise each line is a paragraph
     text = unwrapped(text)
 
     def lines(part: str) -> tuple[str, ...]:
-        return tuple(_LINE_BREAK.split(shown(part)))
+        return tuple(breaks.split(shown(part)))
 
     def between(part: str, *, last: bool) -> Iterator[TextPiece]:
         if len(part) <= _FOLDED or (keep and not marked):
