@@ -129,9 +129,11 @@ def _show_groups(report: GroupReport) -> None:
             f"{kept.left_out:,} skipped."
         )
         if kept.large:
+            large = counted(kept.large, "new pair is", "new pairs are")
+            repeat = counted(kept.without_passages, "repeats", "repeat")
             say(
-                f"{kept.large:,} new pairs are of large texts, more than 100,000 words together: describing one can "
-                f"take a second. {kept.without_passages:,} repeat too much for jaccard and containment."
+                f"{large} of large texts, more than 100,000 words together: describing one can take a second. {repeat} "
+                f"too much for jaccard and containment."
             )
     say_tuning(report.tuned)
     say_next(command("groups", report.index), report.dry_run)
