@@ -40,6 +40,9 @@ _WIDTH, _HEIGHT = 480, 120
 _STEP = 60
 """The most from one bar to the next."""
 
+_NAMED = 36
+"""The least from one bar to the next that leaves room for a name below each; otherwise each second bar has one."""
+
 
 @dataclass(frozen=True)
 class Hosted:
@@ -155,7 +158,8 @@ def _bars(counts: Sequence[tuple[str, str, int, str]]) -> list[_Bar]:
     bars = []
     for place, (label, short, number, link) in enumerate(counts):
         height = max(_HEIGHT * number / highest, 3) if number else 0
-        bars.append(_Bar(label, short, number, link, place * step, _HEIGHT - height, step * 0.86, height))
+        named = short if step >= _NAMED or place % 2 == 0 else ""
+        bars.append(_Bar(label, named, number, link, place * step, _HEIGHT - height, step * 0.86, height))
     return bars
 
 

@@ -131,6 +131,14 @@ def test_reviews_that_are_still_being_read() -> None:
     assert "groups are counted and chosen by the earlier ones." in later.html
 
 
+@pytest.mark.parametrize(("bars", "names"), [(13, 13), (16, 8)])
+def test_names_of_bars_do_not_touch(bars: int, names: int) -> None:
+    counts = tuple(GroupCount(0.6 + n / 50, 0.62 + n / 50, 1) for n in range(bars))
+    overview = GroupOverview(bars, 2 * bars, bars, (), counts)
+    page = overview_page(SITE, scope(), overview, reviews=KnownReviews({}), waiting=0)
+    assert len(re.findall(r'aria-hidden="true">0\.\d\d</text>', page.html)) == names
+
+
 def test_overview_without_groups() -> None:
     page = overview_page(SITE, scope(), GroupOverview(0, 0, 0, (), ()), reviews=KnownReviews({}), waiting=0)
     read(page)
