@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from threading import Lock, Thread
 from typing import Any, NamedTuple
 
-from es_neardupe.errors import NeardupeError
 from es_neardupe.groups.registry import GroupRecord
 from es_neardupe.index import queries
 from es_neardupe.index.document_text import values_of
@@ -91,7 +90,7 @@ class HeaviestDifferences:
             for portion in chunked(pairs, _IN_TURN):
                 with self._turn:
                     self._compare(index, portion)
-        except NeardupeError as error:
+        except BaseException as error:  # noqa: BLE001 - raised in the thread that waits
             done.set_exception(error)
         else:
             done.set_result(None)
@@ -106,12 +105,12 @@ class HeaviestDifferences:
                 self._kept[pair] = _compared(index, *(texts.get(address) for address in pair[:2]))
 
     def _known(self, groups: Sequence[GroupRecord], pairs: Mapping[str, _Pair]) -> dict[str, HeaviestDifference]:
-        found = {one.group: HeaviestDifference(COPIES if one.texts < 2 else UNKNOWN) for one in groups}
-        for group, pair in pairs.items():
-            if pair in self._kept:
-                found[group] = self._kept[pair]
-            else:
-                del found[group]
+        found = dict[str, HeaviestDifference]()
+        for one in groups:
+            if one.group not in pairs:
+                found[one.group] = HeaviestDifference(COPIES if one.texts < 2 else UNKNOWN)
+            elif (kept := self._kept.get(pairs[one.group])) is not None:
+                found[one.group] = kept
         return found
 
 
