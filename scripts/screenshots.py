@@ -49,6 +49,8 @@ def main() -> None:
 def first_pair(browser: webdriver.Chrome, start: str) -> str:
     """The address of the least similar group of two documents."""
     browser.get(f"{start}/groups?max_size=2&difference=number&order=least-similar")
+    while browser.find_elements(By.ID, "comparing"):  # not all groups are known yet
+        browser.refresh()
     return browser.find_element(By.CSS_SELECTOR, "table.list tbody a").get_attribute("href") or ""
 
 
