@@ -21,7 +21,7 @@ except ImportError:  # no compiler was available when the package was installed
     kernel = None
 
 FREQUENT = 8
-"""A key that one in so many texts has is frequent."""
+"""A key is frequent if at least one in so many texts has it."""
 
 MOST = 1000
 """Maximum number of texts that share most keys with a new one, whose signatures are compared."""
