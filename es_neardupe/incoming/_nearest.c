@@ -113,7 +113,7 @@ static int count_keys(const Texts *texts, uint8_t *shared)
     return 1;
 }
 
-/* Choose the texts with most common keys, at most texts->most: all that have more than the last ones, then these. */
+/* Choose the texts with most common keys, at most texts->most; of those with as many, the first. */
 static void choose_by_keys(const Texts *texts, Choice *choice)
 {
     int32_t with[2][MOST_KEYS + 1] = {{0}}; /* so many common keys; two counts, since most texts have as many */
@@ -131,12 +131,10 @@ static void choose_by_keys(const Texts *texts, Choice *choice)
     for (; least > texts->minimum && more + with[0][least] + with[1][least] < texts->most; least--)
         more += with[0][least] + with[1][least];
     choice->compared = texts->most < choice->number ? texts->most : choice->number;
-    for (Py_ssize_t text = 0, before = 0; text < texts->texts; text++) {
-        if (choice->shared[text] > least)
-            choice->places[before++] = text;
-        else if (choice->shared[text] == least && more < choice->compared)
-            choice->places[more++] = text;
-    }
+    int64_t room = choice->compared - more;
+    for (Py_ssize_t text = 0, next = 0; next < choice->compared; text++)
+        if (choice->shared[text] > least || (choice->shared[text] == least && room-- > 0))
+            choice->places[next++] = text;
 }
 
 /* Choose those of them with most equal slots, at most texts->maximum; of as many, the first. */

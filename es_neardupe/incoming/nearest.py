@@ -93,8 +93,6 @@ class TextArrays:
         shared = np.where(sizes > 0, self.common_keys(keys), 0)
         sharing = np.flatnonzero(shared >= minimum)
         places = np.sort(sharing[np.argsort(-shared[sharing], kind="stable")[:MOST]])
-        least = shared[places].min(initial=len(keys))
-        places = np.concatenate([places[shared[places] > least], places[shared[places] == least]])
         equal = _equal_slots(signature, self.signatures[places])
         best = np.argsort(-equal, kind="stable")[:maximum]
         others = int(sizes[sharing].sum() - sizes[places[best]].sum())
