@@ -17,23 +17,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from itertools import pairwise
-from types import ModuleType
 from typing import NamedTuple
 
 import numpy as np
 
 from es_neardupe.candidates.pair_arrays import blocks, components
+from es_neardupe.compiled import compiled
 from es_neardupe.keys.arrays import I32, Flags, Floats, Ints, Numbers, Positions
 from es_neardupe.options import MeasureName
 
-kernel: ModuleType | None
+kernel = compiled("groups._stars")
 """The exchange in C: `_stars.c`."""
-try:
-    kernel = import_module("es_neardupe.groups._stars")
-except ImportError:  # no compiler was available when the package was installed
-    kernel = None
 
 UNIT = 10**9
 """A similarity of 1."""

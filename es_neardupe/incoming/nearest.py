@@ -5,20 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from importlib import import_module
-from types import ModuleType
 from typing import NamedTuple
 
 import numpy as np
 
+from es_neardupe.compiled import compiled
 from es_neardupe.keys.arrays import I16, I32, Ints, Octets
 
-kernel: ModuleType | None
+kernel = compiled("incoming._nearest")
 """The same in C: `_nearest.c`."""
-try:
-    kernel = import_module("es_neardupe.incoming._nearest")
-except ImportError:  # no compiler was available when the package was installed
-    kernel = None
 
 FREQUENT = 8
 """A key is frequent if at least one in so many texts has it."""

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from types import ModuleType
-
 import numpy as np
 
+from es_neardupe.compiled import compiled
 from es_neardupe.keys.arrays import U64
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
@@ -34,8 +32,4 @@ def stream(seed: int, count: int) -> U64:
     return mix64(np.arange(1, count + 1, dtype=np.uint64) * GOLDEN + np.uint64(seed))
 
 
-kernel: ModuleType | None
-try:
-    kernel = import_module("es_neardupe.keys._kernel")
-except ImportError:  # no compiler was available when the package was installed
-    kernel = None
+kernel = compiled("keys._kernel")

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from importlib import import_module
 from itertools import pairwise
-from types import ModuleType
 from typing import NamedTuple
 
 import numpy as np
 
+from es_neardupe.compiled import compiled
 from es_neardupe.keys.arrays import U64, Ints, Positions
 from es_neardupe.progress import Progress
 
-kernel: ModuleType | None
+kernel = compiled("similarity._pairs")
 """The inner loops in C: `_pairs.c`."""
-try:
-    kernel = import_module("es_neardupe.similarity._pairs")
-except ImportError:  # no compiler was available when the package was installed
-    kernel = None
 
 _PART = 1_000_000
 """Words, or features, of the pairs that are scored without interruption: some ten milliseconds."""

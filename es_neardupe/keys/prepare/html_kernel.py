@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from functools import cache
 from html.entities import html5
-from importlib import import_module
 from types import ModuleType
 
+from es_neardupe.compiled import compiled
 from es_neardupe.keys.prepare import html_guard, html_main, html_page
 from es_neardupe.keys.unicode import table
 
@@ -35,10 +35,8 @@ _RULES: tuple[Collection[str], ...] = (
 
 @cache
 def kernel() -> ModuleType | None:
-    """The module, ready for use; None if no compiler was available when the package was installed."""
-    try:
-        module = import_module("es_neardupe.keys.prepare._html")
-    except ImportError:
+    """The module, ready for use; None if it was not built."""
+    if (module := compiled("keys.prepare._html")) is None:
         return None
     rules: dict[str, int] = {}
     for bit, names in enumerate(_RULES):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from functools import cache
-from importlib import import_module
 from types import ModuleType
 
 import numpy as np
 
+from es_neardupe.compiled import compiled
 from es_neardupe.keys.prepare import mail_phrases
 from es_neardupe.keys.unicode import table
 
@@ -38,10 +38,8 @@ _CAPITAL_DOTTED_I = 0x130
 
 @cache
 def kernel() -> ModuleType | None:
-    """The module, ready for use; None if no compiler was available when the package was installed."""
-    try:
-        module = import_module("es_neardupe.keys.prepare._mail")
-    except ImportError:
+    """The module, ready for use; None if it was not built."""
+    if (module := compiled("keys.prepare._mail")) is None:
         return None
     phrases = tuple(tuple(sorted(one.encode() for one in phrases)) for phrases in _PHRASES)
     footers = sorted((one.begins.encode(), one.most, one.ends.encode(), one.filled) for one in mail_phrases.FOOTERS)

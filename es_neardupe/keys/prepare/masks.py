@@ -11,10 +11,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from importlib import import_module
-from types import ModuleType
 from typing import NamedTuple
 
+from es_neardupe.compiled import compiled
 from es_neardupe.keys.prepare.placed import PlacedPiece
 from es_neardupe.options import Mask
 
@@ -88,11 +87,7 @@ class _Compiled(NamedTuple):
     """Whether numbers within a run are replaced."""
 
 
-kernel: ModuleType | None
-try:
-    kernel = import_module("es_neardupe.keys.prepare._masks")
-except ImportError:  # no compiler was available when the package was installed
-    kernel = None
+kernel = compiled("keys.prepare._masks")
 
 
 def masked(text: str, kinds: Sequence[Mask]) -> str:
