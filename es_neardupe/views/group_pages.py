@@ -129,7 +129,7 @@ def page_of_groups(
     if heaviest is not None and selection.difference is not None:
         first = list_groups(index, only, order=selection.order, size=MAX_COMPARED, reviewed=ids)
         kinds = heaviest.known_after(index, first.groups, _PATIENCE)
-        compared = len(kinds), len(first.groups)
+        compared = (len(kinds), len(first.groups)) if len(kinds) < len(first.groups) else None
         only = only.among([group for group, one in kinds.items() if one.kind == selection.difference])
         complete = complete and first.after is None
     page = list_groups(index, only, order=selection.order, after=place, size=size, reviewed=ids)
@@ -137,8 +137,6 @@ def page_of_groups(
     following = None if page.after is None else json.dumps(page.after)
     reviews = review_of_groups(index, [one.group for one in page.groups])
     differences = {} if heaviest is None else heaviest.of(index, page.groups)
-    if compared is not None and compared[0] == compared[1]:
-        compared = None
     return TitledPage(page, titles, complete, following, reviews, differences, compared, reading)
 
 
