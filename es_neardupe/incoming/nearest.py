@@ -1,4 +1,4 @@
-"""Texts that are most similar to a new one, as far as their keys and signatures tell."""
+"""The nearest texts to a new one, estimated from keys and signatures."""
 
 from __future__ import annotations
 

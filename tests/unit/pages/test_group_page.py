@@ -297,7 +297,7 @@ def test_a_text_that_ends_after_a_reading_is_not_shown_as_cut(room: int, after: 
 
 
 def test_names_in_a_narrow_column() -> None:
-    """Ids that begin alike are told apart by their ends."""
+    """If all ids have the same beginning, the column shows their ends."""
     assert in_narrow_column(["contracts/2026/a/v1", "contracts/b"]) == ["…2026/a/v1", "…ntracts/b"]
     assert in_narrow_column([f"contracts/2026/v{n}.docx" for n in (1, 12)]) == ["…6/v1.docx", "…/v12.docx"]
     for names in (["mail-1", "mail-2"], ["one-long-name-1", "another-long-name"], ["contracts/2026/v1"], []):
