@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from types import MappingProxyType
 from typing import Any
 
 from es_neardupe.display_text import beginning, score_text, shown
@@ -51,6 +52,8 @@ MAX_VALUES = 40
 """Values of a place that are shown."""
 TABLE_PLACES = 40
 """Places in the table of documents and places."""
+MAX_RELATED = 100
+"""Related groups that are listed."""
 
 _FIRST_ROWS = 12
 """Differences that are listed before the others are asked for."""
@@ -156,13 +159,15 @@ def group_page(
     texts: CollatedTexts,
     findings: GroupFindings,
     *,
+    titles: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
     queue: QueuePlace | None = None,
     said: Said | None = None,
 ) -> Hosted:
-    """A page of the texts of a group, and what reviewers have decided about them. ``said``: what was done just
-    before."""
+    """A page of the texts of a group, and what reviewers have decided about them. ``titles``: of related groups, the
+    fields to show. ``said``: what was done just before."""
+    values = _values(site, texts, findings)
     return hosted(
-        "group.html.j2", site, styles=STYLES, scripts=SCRIPTS, **_values(site, texts, findings), queue=queue, said=said
+        "group.html.j2", site, styles=STYLES, scripts=SCRIPTS, **values, titles=titles, queue=queue, said=said
     )
 
 
@@ -226,6 +231,7 @@ def _values(site: Site, texts: CollatedTexts, findings: GroupFindings) -> dict[s
         "rail": _by_reading(all_texts, differences) if len(all_texts) > COLUMNS else [],
         "data": _data(marked, rows),
         "max_words": MAX_WORDS,
+        "max_related": MAX_RELATED,
         "name_of": site.name,
         "in_rail": in_narrow_column([site.name(one.first) for one in all_texts]),
         "to_decide": sum(one.content is not None for one in all_texts) > 1,

@@ -34,7 +34,7 @@ from es_neardupe.index.index import Index, opened
 from es_neardupe.index.shown_fields import shown_fields
 from es_neardupe.pages.application import Site
 from es_neardupe.pages.bar import Said
-from es_neardupe.pages.group import group_file, group_page
+from es_neardupe.pages.group import MAX_RELATED, group_file, group_page
 from es_neardupe.pages.site import Offered, groups_error_page, groups_page, overview_page, search_page
 from es_neardupe.records import by_address
 from es_neardupe.serve.answers import page_answer, status_of
@@ -48,6 +48,7 @@ from es_neardupe.views.group_pages import (
     page_of_groups,
     read_values,
     titles_of,
+    titles_of_groups,
 )
 
 PATIENCE = 0.3
@@ -134,7 +135,9 @@ def site_pages(
         known = found.page.known or known_records(current, [id]).get(id)  # also if a document was deleted since
         place = queue_place(current, id, known.size) if known is not None and known.texts > 1 else None
         said = said_before(current, own, fields, stored or withdrawn, of)
-        return page_answer(group_page(own, found, findings, queue=place, said=said))
+        others = [*found.page.related[:MAX_RELATED], *found.page.same_form[:MAX_RELATED]]
+        titles = titles_of_groups(current, shown_fields(current, fields), others)
+        return page_answer(group_page(own, found, findings, titles=titles, queue=place, said=said))
 
     @routes.get("/group/file")
     def file_of_group(request: Request, id: str = "") -> HTMLResponse:

@@ -14,7 +14,7 @@ from es_neardupe.errors import Forbidden, SettingsError
 from es_neardupe.groups.decisions import Decisions
 from es_neardupe.groups.heaviest import HeaviestDifferences
 from es_neardupe.groups.listing import GroupFilter, GroupOrder, list_groups
-from es_neardupe.groups.read import groups_of_texts, groups_with
+from es_neardupe.groups.read import groups_of_texts, groups_with, known_records
 from es_neardupe.groups.registry import Registry
 from es_neardupe.groups.reviewed import ReviewedGroups, ReviewFilter, ReviewState, TitledPage, review_of_groups
 from es_neardupe.index import mapping as schema
@@ -276,6 +276,13 @@ def read_values(given: Sequence[str]) -> tuple[tuple[str, str], ...]:
     if not all(field and colon for field, colon, _ in pairs):
         raise SettingsError("A value must be given as FIELD:VALUE.")
     return tuple((field, value) for field, _, value in pairs)
+
+
+def titles_of_groups(index: Index, shown: ShownFields, groups: Sequence[str]) -> dict[str, dict[str, str]]:
+    """Group id -> the fields to show of its principal; without groups of whose principal nothing is known."""
+    principals = {id: record.principal for id, record in known_records(index, groups).items()}
+    titles = titles_of(index, shown, list(principals.values()))
+    return {id: titles[address] for id, address in principals.items() if address in titles}
 
 
 def titles_of(index: Index, shown: ShownFields, addresses: Sequence[Address]) -> dict[Address, dict[str, str]]:

@@ -18,12 +18,15 @@ from hints import complaints, followed
 from server_tools import TEXT, assert_settled, change, groups_of, make_index, put, words
 
 from es_neardupe import NearDupe, Settings
+from es_neardupe.display_text import beginning
 from es_neardupe.groups.related import linked_groups
 from es_neardupe.incoming.matches import ScreenReport
 from es_neardupe.index.index import Index, opened
+from es_neardupe.index.shown_fields import shown_fields
 from es_neardupe.reports import GroupFacts
 from es_neardupe.server.client import Client, path
 from es_neardupe.verification import facts
+from es_neardupe.views.group_pages import titles_of_groups
 
 FORM = " ".join(words("form", 40))
 
@@ -232,7 +235,11 @@ def test_groups_with_other_facts_are_related(client: Client, index_name: str, si
     assert [(one.size, one.other_facts) for one in found] == [(3, False), (4, True), (3, True), (1, True)]
     assert {member.id for one in found for member in one.members} == set(texts) - {"other"}
     assert news.groups(group="unknown", related=True) == []
-    assert linked_groups(opened(Index(index_name, client)), mine) == ((), tuple(sorted(set(groups) - {mine})))
+    current = opened(Index(index_name, client))
+    others = tuple(sorted(set(groups) - {mine}))
+    assert linked_groups(current, mine) == ((), others)
+    titles = titles_of_groups(current, shown_fields(current, ()), [*others, "unknown"])
+    assert {id: one["text"] for id, one in titles.items()} == dict.fromkeys(others, beginning(FORM))
     shown = server_cli("groups", index_name, "--group", mine, "--related")
     assert "other facts" in shown.out
     (*_, last) = server_cli("groups", index_name, "--group", mine, "--related", "--json").lines

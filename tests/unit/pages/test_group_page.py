@@ -102,6 +102,8 @@ def test_related_groups_are_links() -> None:
     assert "1 group of the same form with other facts" in html
     assert "related group" not in html
     assert any("group?id=f1" in str(one.get("href")) for _, one in reader.tags)
+    page = group_page(SITE, texts, findings(texts), titles={"f1": {"title": "The <b> & the c"}})
+    assert ">The &lt;b&gt; &amp; the c</a></li>" in page.html
 
 
 def test_the_following_page_of_a_large_group() -> None:
