@@ -14,7 +14,6 @@ from typing import Any, TypeVar
 import numpy as np
 
 from es_neardupe.candidates.who_may_meet import ReadField
-from es_neardupe.errors import CorruptFingerprint
 from es_neardupe.groups.rules import rules_of
 from es_neardupe.incoming import nearest
 from es_neardupe.incoming.nearest import equal_slots
@@ -31,8 +30,8 @@ from es_neardupe.incoming.writes import Piece
 from es_neardupe.index import mapping, queries
 from es_neardupe.index.document_text import TextFields, prepared_text, values_of
 from es_neardupe.index.index import Index
-from es_neardupe.index.stored_fields import count_of, decode_signature, group_of, stored_fields
-from es_neardupe.keys.arrays import I16, Ints
+from es_neardupe.index.stored_fields import count_of, group_of, signature_of, stored_fields
+from es_neardupe.keys.arrays import I16, I32, Ints
 from es_neardupe.keys.text import contents
 from es_neardupe.records import Hit, Reference
 from es_neardupe.server.client import JSON
@@ -47,6 +46,9 @@ _Result = TypeVar("_Result")
 _PAGE = 2000
 """Maximum number of documents found by one search for a piece. If more share keys, all of them are read at once; if
 they are too many for this, each document of the piece has its own search."""
+
+_LARGE_PAGE = 5000
+"""Maximum number of documents that are read at a time: only a part of each is."""
 
 _FIRST = 10
 """Number of texts that are compared first if more share keys with a document than may be compared."""
@@ -143,6 +145,8 @@ class ComparedPiece:
         self._buckets = buckets
         self._left: Ints | None = None
         """The number of documents of each text of the buckets that the run has not replaced."""
+        self._numbers: dict[Candidate, I32] = {}
+        """The numbers of the keys of each new document that texts of the buckets have."""
         self._stored: dict[Reference, Candidate] = {}
         self._by_key: ByKey = {}
         self._most_shared: dict[Candidate, list[Candidate]] = {}
@@ -162,14 +166,20 @@ class ComparedPiece:
     # -- candidates
 
     def find(self, documents: Sequence[Candidate]) -> None:
-        """Search the documents that share keys with new ones, except those of the buckets."""
+        """Search the documents that share keys with new ones, except those of the buckets that have a signature."""
+        self._find(documents)
+        for one in self._buckets.unsigned:
+            if one.reference not in self._stored:
+                self._insert(one.unread())
+
+    def _find(self, documents: Sequence[Candidate]) -> None:
         keys = sorted({key for one in documents for key in one.bands} - self._buckets.keys)
         if not keys:
             return
         if len(keys) > queries.MAX_TERMS and len(documents) > 1:
             half = len(documents) // 2
-            self.find(documents[:half])
-            self.find(documents[half:])
+            self._find(documents[:half])
+            self._find(documents[half:])
             return
         size = min(_PAGE, self.index.target.max_result_window)
         others = queries.without_values(None, self.index.fields.bands, self._buckets.frequent)
@@ -178,8 +188,7 @@ class ComparedPiece:
         if found["total"]["value"] <= len(found["hits"]):
             self._add(hit for hit in map(hit_of, found["hits"]) if hit.reference not in self._buckets)
         elif len(self._buckets) + found["total"]["value"] <= MAXIMUM:
-            pages = self.index.documents.pages({"query": body["query"], "_source": body["_source"]})
-            self._buckets.add(map(self._stored_candidate, chain.from_iterable(pages)), keys)
+            self._read(body["query"], keys)
         else:
             self._buckets.expire()
             searches = [in_background(partial(self._find_most_shared, one), _SEARCHES) for one in documents]
@@ -187,6 +196,15 @@ class ComparedPiece:
                 hits, unread = searched.result()
                 self._most_shared[one] = self._add(map(hit_of, hits))
                 self.not_compared[one] += unread
+
+    def _read(self, query: Mapping[str, Any], keys: Sequence[str]) -> None:
+        """Read all documents of a search for keys into the buckets."""
+        fields, documents = self.index.fields, self.index.documents
+        source = [fields.scheme if name == fields.bands else name for name in self._source()]
+        size = min(_LARGE_PAGE, self.index.target.max_result_window)
+        unsigned = self._buckets.add(documents.pages({"query": query, "_source": source}, page_size=size), keys)
+        hits = documents.fetch(unsigned, self._source())
+        self._buckets.unsigned += [self._stored_candidate(hit) for hit in hits if hit is not None]
 
     def _find_most_shared(self, document: Candidate) -> tuple[list[Mapping[str, Any]], int]:
         """Search the documents that share most keys with one; of those with the same content, only one. Returns the
@@ -222,32 +240,22 @@ class ComparedPiece:
         return self.index.documents.search(body)["hits"]
 
     def _stored_candidate(self, hit: Hit) -> Candidate:
-        """A document as a search found it."""
-        stored = stored_fields(hit.source, self.index.settings.prefix)
-        bands, content, principal = stored.get("bands"), stored.get("content"), stored.get("principal")
-        found = Candidate(
-            hit.reference,
-            [bands] if isinstance(bands, str) else list(bands or ()),
-            content if isinstance(content, str) else None,
-            count_of(stored, "tokens"),
-            group_of(stored),
-            principal if isinstance(principal, bool) else None,
-            _signature(stored),
-        )
-        self.fields.set_values(found, hit.source)
-        return found
+        return stored_candidate(hit, self.index.settings.prefix, self.fields)
 
     def _add(self, hits: Iterable[Hit]) -> list[Candidate]:
         """Candidates of stored documents."""
         added = []
         for hit in hits:
-            if (one := self._stored.get(hit.reference)) is None:
-                one = self._stored[hit.reference] = self._stored_candidate(hit)
-                insert(self._by_key, one)
-                if one.principal and one.group is not None:
-                    self._leaders[one.group] = one
-            added.append(one)
+            if hit.reference not in self._stored:
+                self._insert(self._stored_candidate(hit))
+            added.append(self._stored[hit.reference])
         return added
+
+    def _insert(self, document: Candidate) -> None:
+        self._stored[document.reference] = document
+        insert(self._by_key, document)
+        if document.principal and document.group is not None:
+            self._leaders[document.group] = document
 
     def _of_this_piece(self, one: Candidate) -> Candidate:
         """The same document, unless it is one of the buckets, whose text is read again for each piece."""
@@ -317,8 +325,10 @@ class ComparedPiece:
         """The texts of the buckets with the most similar signatures."""
         if self._left is None:
             self._left = self._buckets.sizes(self._recent.references)
+            self._numbers = self._buckets.numbers(list(self.documents.values()))
+        keys, agree = self._numbers[document], self.index.settings.scheme.agree
         allowed = partial(self._may_match, document) if self.fields.in_source else None
-        return self._buckets.nearest(document, self.index.settings.scheme.agree, self._left, number, allowed)
+        return self._buckets.nearest((keys, document.signature), agree, self._left, number, allowed)
 
     def compare(self) -> None:
         """Compare each new document with its candidates. Of those that share keys with very many, only those without a
@@ -448,7 +458,7 @@ class ComparedPiece:
             return None
         if (recent := self._recent.leader(group)) is not None:
             return recent
-        if group not in self._leaders and (known := self._buckets.leaders.get(group)) is not None:
+        if group not in self._leaders and (known := self._buckets.leader(group)) is not None:
             self._leaders[group] = self._of_this_piece(known)
         if group not in self._leaders:
             body = {"size": 1, "query": queries.groups_by_id(self.index.fields, [group]), "_source": self._source()}
@@ -462,9 +472,18 @@ def in_background(work: Callable[[], _Result], threads: ThreadPoolExecutor = _TH
     return threads.submit(copy_context().run, work)
 
 
-def _signature(stored: Mapping[str, Any]) -> bytes:
-    """A stored signature; empty if it cannot be read."""
-    try:
-        return decode_signature(stored)
-    except CorruptFingerprint:
-        return b""
+def stored_candidate(hit: Hit, prefix: str, fields: ComparedFields) -> Candidate:
+    """A document as a search found it; without keys if they were not requested."""
+    stored = stored_fields(hit.source, prefix)
+    bands, content, principal = stored.get("bands"), stored.get("content"), stored.get("principal")
+    found = Candidate(
+        hit.reference,
+        [bands] if isinstance(bands, str) else list(bands or ()),
+        content if isinstance(content, str) else None,
+        count_of(stored, "tokens"),
+        group_of(stored),
+        principal if isinstance(principal, bool) else None,
+        signature_of(stored),
+    )
+    fields.set_values(found, hit.source)
+    return found

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from es_neardupe.errors import SettingsError
 from es_neardupe.incoming.matches import Match, MatchedAction, OtherMatch, ScreenReport, WhatToDo
-from es_neardupe.incoming.piece import NO_FIELDS, ComparedFields, ComparedPiece, in_background
+from es_neardupe.incoming.piece import NO_FIELDS, ComparedFields, ComparedPiece, in_background, stored_candidate
 from es_neardupe.incoming.recent_documents import Candidate, RecentDocuments
 from es_neardupe.incoming.stored_buckets import StoredBuckets
 from es_neardupe.incoming.writes import Incoming, Piece, own_groups
@@ -77,8 +78,9 @@ class Screen:
             return None
         self._forget()
         if self._buckets is None or self._buckets.expired:
-            fold = self.criterion.one_for_all_copies
-            self._buckets = StoredBuckets(self.index.settings.scheme.permutations, fold=fold)
+            settings, fold = self.index.settings, self.criterion.one_for_all_copies
+            candidate = partial(stored_candidate, prefix=settings.prefix, fields=self.fields)
+            self._buckets = StoredBuckets(settings.scheme, settings.prefix, candidate, fold=fold)
         piece = ComparedPiece(
             self.index,
             self.criterion,

@@ -32,14 +32,19 @@ def band_keys(signatures: Signatures, bands: int, rows: int) -> list[tuple[str, 
     Keys depend only on the stored slots, so other bands never need the texts again. The row of zeros of a text
     without tokens gives keys too; the caller drops them. Raises `SettingsError` if there are too few slots.
     """
-    texts, slots = signatures.shape
+    slots = signatures.shape[1]
     if min(bands, rows) < 1 or bands * rows > slots:
         raise SettingsError(
             f"{counted(bands, 'band')} of {counted(rows, 'row')} cannot be cut from {counted(slots, 'slot')}"
         )
-    packed = _hashes(signatures[:, : bands * rows].reshape(texts, bands, rows))
+    packed = band_hashes(signatures, bands, rows)
     packed |= np.minimum(np.arange(bands, dtype=np.uint64), np.uint64(63)) << np.uint64(42)
     return [tuple(keys) for keys in _base64(packed).tolist()]
+
+
+def band_hashes(signatures: Signatures, bands: int, rows: int) -> U64:
+    """The 42 bits of each key of `band_keys`, without its position: uint64[texts, bands]."""
+    return _hashes(signatures[:, : bands * rows].reshape(len(signatures), bands, rows))
 
 
 def chosen_bands(bands: int, agree: int) -> list[tuple[int, ...]]:

@@ -38,7 +38,7 @@ from es_neardupe.incoming import stored_buckets
 from es_neardupe.incoming.matches import Match, MatchedAction, OtherMatch, ScreenReport
 from es_neardupe.incoming.recent_documents import RecentDocuments
 from es_neardupe.incoming.stored_buckets import StoredBuckets
-from es_neardupe.records import Product
+from es_neardupe.records import Product, Reference
 from es_neardupe.server.client import Client, path, to_json
 
 SETTINGS = Settings(("text",))
@@ -405,9 +405,10 @@ def test_what_was_read_of_a_large_family_serves_later_pieces(
     read = list[int]()
     add = StoredBuckets.add
 
-    def noted(self: StoredBuckets, *given: Any) -> None:
-        add(self, *given)
+    def noted(self: StoredBuckets, *given: Any) -> list[Reference]:
+        unsigned = add(self, *given)
         read.append(len(self))
+        return unsigned
 
     monkeypatch.setattr(StoredBuckets, "add", noted)
 
@@ -424,6 +425,24 @@ def test_what_was_read_of_a_large_family_serves_later_pieces(
     assert read == [60] * reads
     found = {one.id: {other.id for other in named(one)} for one in report.matches}
     assert found == {"a": {f"s{k:02}" for k in range(60)}, "b": {f"s{k}" for k in range(40, 60)}}
+    assert report.counts.not_compared == 0
+
+
+def test_documents_of_a_large_family_without_a_signature_are_found_by_their_keys(
+    news: NearDupe, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Keys follow from signatures only if these can be read, and are of the scheme."""
+    texts = family("damaged", 42, length=300)
+    load_texts(client, news, {f"s{k:02}": text for k, text in enumerate(texts[:40])})
+    for id, damage in (("s03", {"signature": None}), ("s04", {"signature": "AAAA"}), ("s05", {"scheme": "v1-other"})):
+        change(client, news.name, id, {"neardupe": damage})
+    client.request("POST", path(news.name, "_refresh"))
+    monkeypatch.setattr(module, "_PAGE", 30)
+    report = ScreenReport()
+    actions = [document("a", texts[40]), *filler(255), document("b", texts[41])]
+    list(news.screened(actions, on_match="skip", report=report))
+    assert [one.id for one in report.matches] == ["a", "b"]
+    assert [{other.id for other in named(one)} for one in report.matches] == [{f"s{k:02}" for k in range(40)}] * 2
     assert report.counts.not_compared == 0
 
 

@@ -3,22 +3,50 @@
 from __future__ import annotations
 
 import random
+from base64 import b64encode
 from collections.abc import Sequence
+from functools import partial
+from typing import Any
 
+import numpy as np
 import pytest
 
 from es_neardupe.incoming import nearest
+from es_neardupe.incoming.piece import NO_FIELDS, stored_candidate
 from es_neardupe.incoming.recent_documents import Candidate
 from es_neardupe.incoming.stored_buckets import StoredBuckets
+from es_neardupe.keys.bands import band_keys
+from es_neardupe.keys.scheme import Scheme
+from es_neardupe.records import Hit
 
-SLOTS = 12
+SCHEME = Scheme(permutations=12, bands=4, rows=2)
+PREFIX = "neardupe"
 
 
 def document(number: int, chance: random.Random) -> Candidate:
     """A document of one of a few families; those with the same keys have the same signature and text."""
-    keys = [f"{band}{chance.randrange(4)}" for band in range(4)]
-    signature = bytes(random.Random(" ".join(keys)).randrange(3) for _ in range(SLOTS))
-    return Candidate(("i", f"{number:03}", None), keys, "".join(keys), 9, None, number % 3 == 0, signature)
+    slots = [chance.randrange(4) for _ in range(SCHEME.bands)]
+    signature = bytes(slot for slot in slots for _ in range(SCHEME.rows)) + bytes(
+        random.Random(str(slots)).choices(range(3), k=4)
+    )
+    (keys,) = band_keys(np.frombuffer(signature, np.uint8).reshape(1, -1), SCHEME.bands, SCHEME.rows)
+    return Candidate(("i", f"{number:03}", None), keys, "".join(keys), 9, f"{number:016}", number % 3 == 0, signature)
+
+
+def hit(one: Candidate, **more: Any) -> Hit:
+    """A document as it is read into the buckets, without its keys."""
+    stored = {"scheme": SCHEME.id, "signature": b64encode(one.signature).decode(), "content": one.content}
+    stored |= {"principal": one.principal, "group": one.group, "tokens": one.tokens, **more}
+    return Hit(*one.reference, None, None, {PREFIX: stored})
+
+
+def filled(*parts: Sequence[Candidate], fold: bool) -> StoredBuckets:
+    """The buckets, after these documents were added, some at a time."""
+    buckets = StoredBuckets(SCHEME, PREFIX, partial(stored_candidate, prefix=PREFIX, fields=NO_FIELDS), fold=fold)
+    for part in parts:
+        hits = list(map(hit, part))
+        buckets.add([hits[:20], hits[20:]], {key for one in part for key in one.bands})
+    return buckets
 
 
 def shared(one: Candidate, other: Candidate) -> int:
@@ -31,8 +59,8 @@ def equal(one: Candidate, other: Candidate) -> int:
 
 def checked(buckets: StoredBuckets, new: Candidate, stored: Sequence[Candidate], minimum: int, maximum: int) -> None:
     """Compare `nearest` with all documents; every third one is replaced by the run."""
-    replaced = {one.reference for one in stored[::3]}
-    found = buckets.nearest(new, minimum, buckets.sizes(replaced), maximum)
+    replaced, searched = {one.reference for one in stored[::3]}, (buckets.numbers([new])[new], new.signature)
+    found = buckets.nearest(searched, minimum, buckets.sizes(replaced), maximum)
     expected = [one for one in stored if shared(new, one) >= minimum and one.reference not in replaced]
     texts = {one.content: one for one in expected}
     assert found.number == len(texts)
@@ -46,7 +74,7 @@ def checked(buckets: StoredBuckets, new: Candidate, stored: Sequence[Candidate],
     def even(documents: Sequence[Candidate]) -> list[Candidate]:
         return [one for one in documents if int(one.reference[1]) % 2 == 0]
 
-    some = buckets.nearest(new, minimum, buckets.sizes(()), 1000, even)
+    some = buckets.nearest(searched, minimum, buckets.sizes(()), 1000, even)
     assert sum(some.sizes) == len(even([one for one in stored if shared(new, one) >= minimum]))
 
 
@@ -56,25 +84,51 @@ def test_the_nearest_of_all_texts(minimum: int, dense: int, monkeypatch: pytest.
     monkeypatch.setattr(nearest, "FREQUENT", dense)
     chance = random.Random(dense)
     stored = [document(number, chance) for number in range(150)]
-    buckets = StoredBuckets(SLOTS, fold=True)
-    buckets.add(stored[:90], ["x"])
-    buckets.add(stored[60:], ["y"])
-    assert (len(buckets), buckets.keys) == (150, {"x", "y"})
+    buckets = filled(stored[:90], stored[60:], fold=True)
+    assert len(buckets) == 150
+    assert buckets.keys == {key for one in stored for key in one.bands}
     for number in range(30):
         checked(buckets, document(number, chance), stored, minimum, maximum=chance.choice([1, 5, 1000]))
-    stranger = Candidate(("i", "z", None), ["other"], "other", 9, None, None, bytes(SLOTS))
-    assert buckets.nearest(stranger, minimum, buckets.sizes(()), 5).number == 0
+    stranger = Candidate(("i", "z", None), ["other"], "other", 9, None, None, bytes([9] * 12))
+    assert (
+        buckets.nearest((buckets.numbers([stranger])[stranger], bytes(12)), minimum, buckets.sizes(()), 5).number == 0
+    )
+    sizes = {key: len({one.content for one in stored if key in one.bands}) for key in buckets.keys}
+    texts = len({one.content for one in stored})
+    assert buckets.frequent == sorted(key for key, number in sizes.items() if number * dense >= texts)
 
 
 def test_only_those_with_most_keys_are_compared_by_signature(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nearest, "MOST", 20)
     chance = random.Random(3)
     stored = [document(number, chance) for number in range(150)]
-    buckets = StoredBuckets(SLOTS, fold=False)
-    buckets.add(stored, [])
+    buckets, by_reference = filled(stored, fold=False), {one.reference: one for one in stored}
     for number in range(20):
         new = document(number, chance)
-        found = buckets.nearest(new, 1, buckets.sizes(()), 1000)
+        found = buckets.nearest((buckets.numbers([new])[new], new.signature), 1, buckets.sizes(()), 1000)
         keys = sorted((shared(new, one) for one in stored), reverse=True)[: len(found.texts)]
-        assert sorted((shared(new, copies[0]) for copies in found.texts), reverse=True) == keys
+        assert sorted((shared(new, by_reference[one.reference]) for (one,) in found.texts), reverse=True) == keys
         assert (len(found.texts), sum(found.sizes) + found.others) == (20, found.number)
+
+
+def test_leaders_are_principals() -> None:
+    stored = [document(number, random.Random(number)) for number in range(9)]
+    buckets = filled(stored[:4], stored[4:], fold=True)
+    for one in stored:
+        leader = buckets.leader(one.group or "")
+        assert (leader and leader.reference) == (one.reference if one.principal else None)
+
+
+def test_documents_whose_keys_do_not_follow_from_a_signature_are_returned() -> None:
+    one, other, foreign = (document(number, random.Random(number)) for number in range(3))
+    buckets = filled([one], fold=True)
+    damaged = [hit(other, signature="?"), hit(other, signature=None), hit(other, signature="AAAA")]
+    assert buckets.add([damaged, [hit(foreign, scheme="v1-other")]], []) == [other.reference] * 3 + [foreign.reference]
+    assert len(buckets) == 1
+    assert other.reference not in buckets
+
+
+def test_no_documents() -> None:
+    buckets, new = filled([], fold=True), document(1, random.Random(1))
+    assert (len(buckets), buckets.frequent) == (0, [])
+    assert buckets.nearest((buckets.numbers([new])[new], new.signature), 1, buckets.sizes(()), 5).number == 0
