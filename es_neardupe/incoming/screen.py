@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from es_neardupe.errors import SettingsError
+from es_neardupe.errors import IncompleteAnswer, RequestError, SettingsError
 from es_neardupe.incoming.matches import Match, MatchedAction, OtherMatch, ScreenReport, WhatToDo
 from es_neardupe.incoming.piece import NO_FIELDS, ComparedFields, ComparedPiece, in_background, stored_candidate
 from es_neardupe.incoming.recent_documents import Candidate, RecentDocuments
@@ -77,7 +77,7 @@ class Screen:
         if writes is None:
             return None
         self._forget()
-        if self._buckets is None or self._buckets.expired:
+        if self._buckets is None or (self._buckets.expired and not self._renewed(self._buckets)):
             settings, fold = self.index.settings, self.criterion.one_for_all_copies
             candidate = partial(stored_candidate, prefix=settings.prefix, fields=self.fields)
             self._buckets = StoredBuckets(settings.scheme, settings.prefix, candidate, fold=fold)
@@ -99,6 +99,20 @@ class Screen:
         piece.existing = in_background(lambda: self._existing([one.reference for one in piece.documents.values()]))
         piece.found = in_background(lambda: piece.find(list(piece.documents.values())))
         return piece
+
+    def _renewed(self, buckets: StoredBuckets) -> bool:
+        """Whether the documents of the buckets are still those of the index. Then they are kept."""
+        if not len(buckets) or buckets.versions is None or len(buckets.keys) > queries.MAX_TERMS:
+            return False
+        try:
+            found = self.index.documents.search(queries.sequence_numbers(self.index.fields, sorted(buckets.keys)))
+        except (IncompleteAnswer, RequestError):  # not all servers add up sequence numbers
+            return False
+        values = [found["aggregations"][name]["value"] for name in ("sum", "max")]
+        if (found["hits"]["total"]["value"], *values) != buckets.versions:
+            return False
+        buckets.renew()
+        return True
 
     def _groups(self, piece: ComparedPiece) -> list[Mapping[str, Any] | None]:
         """The group fields of each write of a piece; None for one that is skipped."""

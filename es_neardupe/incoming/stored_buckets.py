@@ -22,7 +22,19 @@ MAXIMUM = 50_000
 """Maximum number of documents that are kept, with about 1 kB each."""
 
 SECONDS = 5.0
-"""How long they are kept: what other clients write meanwhile is not among them."""
+"""How long they are kept without a look at the index: what other clients write meanwhile is not among them."""
+
+
+class Versions(NamedTuple):
+    """Which versions of documents some are. Since no two writes of a shard have the same sequence number, others have
+    another sum, or another number."""
+
+    number: int
+    total: int
+    """The sum of their sequence numbers."""
+    last: int
+    """The greatest of these; -1 without documents."""
+
 
 _KEY_BITS = np.uint64(42)
 """Bits of a key without its position."""
@@ -64,7 +76,8 @@ class StoredBuckets:
         """``candidate`` makes a candidate of a document. ``fold``: whether documents with the same content hash are one
         text."""
         self._scheme, self._prefix, self._candidate, self._fold = scheme, prefix, candidate, fold
-        self._until = time.monotonic() + SECONDS
+        self.versions: Versions | None = Versions(0, 0, -1)
+        """Those of the documents; None if they are not known, or not all documents are here."""
         self.keys: set[str] = set()
         """Keys whose documents are all here."""
         self.unsigned: list[Candidate] = []
@@ -83,15 +96,20 @@ class StoredBuckets:
         """The documents with the texts that were asked for, principals first."""
         self._leaders: dict[object, Hit] = {}
         self._arrange()
+        self.renew()
 
     @property
     def expired(self) -> bool:
-        """Whether the documents should be read again."""
+        """Whether the documents may have changed."""
         return time.monotonic() > self._until
+
+    def renew(self) -> None:
+        """Keep the documents from now on, since they are those of the index."""
+        self._until = time.monotonic() + SECONDS
 
     def expire(self) -> None:
         """Keep the documents for this piece only, since there is no room for others."""
-        self._until = 0
+        self._until, self.versions = 0.0, None
 
     def __len__(self) -> int:
         return len(self._hits)
@@ -104,15 +122,18 @@ class StoredBuckets:
         self.keys.update(keys)
         scheme, prefix, known = self._scheme, self._prefix, self._row_of
         id, size = scheme.id, scheme.permutations
-        rows, unsigned = list[_Row](), list[Reference]()
+        rows, unsigned, seq_nos = list[_Row](), list[Reference](), list[int | None]()
         for hit in chain.from_iterable(pages):
             stored = stored_fields(hit.source, prefix)
             signature, reference = signature_of(stored), hit.reference
+            if reference not in known:
+                seq_nos.append(hit.seq_no)
             if len(signature) != size or stored.get("scheme") != id:
                 unsigned.append(reference)
             elif reference not in known:
                 member = stored.get("principal") is not True
                 rows.append((member, hit.index, hit.id, reference, stored.get("content"), signature, hit))
+        self._count(seq_nos)
         rows.sort(key=itemgetter(0, 1, 2))  # as by `preference`
         references, contents = [row[3] for row in rows], [row[4] for row in rows]
         signatures = _slots([row[5] for row in rows], size)
@@ -122,6 +143,15 @@ class StoredBuckets:
         self._signatures = np.concatenate([self._signatures, signatures])
         self._arrange()
         return unsigned
+
+    def _count(self, seq_nos: Sequence[int | None]) -> None:
+        """Count the versions of documents; a few servers do not tell them."""
+        known = [one for one in seq_nos if one is not None]
+        if self.versions is not None and len(known) == len(seq_nos):
+            number, total, last = self.versions
+            self.versions = Versions(number + len(known), total + sum(known), max([last, *known]))
+        else:
+            self.versions = None
 
     def _text(self, reference: Reference, content: object, hashes: bytes) -> int:
         """The number of a text: documents with the same content hash have the same keys, unless one is damaged."""
@@ -195,7 +225,8 @@ class StoredBuckets:
         """The documents with a text, principals first."""
         if text not in self._copies:
             rows = self._rows[self._ends[text] - self._sizes[text] : self._ends[text]].tolist()
-            self._copies[text] = sorted((self._candidate(self._hits[row]) for row in rows), key=preference)
+            found = [self._candidate(self._hits[row]) for row in rows]
+            self._copies[text] = sorted(found, key=preference) if len(found) > 1 else found
         return self._copies[text]
 
     def nearest(

@@ -154,6 +154,13 @@ def few_candidates(
     return {"size": size, "query": query, "_source": source, "track_total_hits": True}
 
 
+def sequence_numbers(fields: Fields, keys: Sequence[str]) -> JSON:
+    """A search that counts the documents that have at least one of the band ``keys``, with the sum and the maximum of
+    their sequence numbers: ``sum`` and ``max``."""
+    either = {name: {name: {"field": "_seq_no"}} for name in ("sum", "max")}
+    return {"size": 0, "query": {"terms": {fields.bands: list(keys)}}, "track_total_hits": True, "aggs": either}
+
+
 def versions(index: str, ids: Sequence[str], contents: Mapping[str, str], field: str) -> JSON:
     """The documents of a concrete index with these ids, and those with these ids and content hashes. ``field``: that of
     the content hash."""

@@ -14,7 +14,7 @@ import pytest
 from es_neardupe.incoming import nearest
 from es_neardupe.incoming.piece import NO_FIELDS, stored_candidate
 from es_neardupe.incoming.recent_documents import Candidate
-from es_neardupe.incoming.stored_buckets import StoredBuckets
+from es_neardupe.incoming.stored_buckets import StoredBuckets, Versions
 from es_neardupe.keys.bands import band_keys
 from es_neardupe.keys.scheme import Scheme
 from es_neardupe.records import Hit
@@ -37,7 +37,7 @@ def hit(one: Candidate, **more: Any) -> Hit:
     """A document as it is read into the buckets, without its keys."""
     stored = {"scheme": SCHEME.id, "signature": b64encode(one.signature).decode(), "content": one.content}
     stored |= {"principal": one.principal, "group": one.group, "tokens": one.tokens, **more}
-    return Hit(*one.reference, None, None, {PREFIX: stored})
+    return Hit(*one.reference, int(one.reference[1]), 1, {PREFIX: stored})
 
 
 def filled(*parts: Sequence[Candidate], fold: bool) -> StoredBuckets:
@@ -109,6 +109,18 @@ def test_only_those_with_most_keys_are_compared_by_signature(monkeypatch: pytest
         keys = sorted((shared(new, one) for one in stored), reverse=True)[: len(found.texts)]
         assert sorted((shared(new, by_reference[one.reference]) for (one,) in found.texts), reverse=True) == keys
         assert (len(found.texts), sum(found.sizes) + found.others) == (20, found.number)
+
+
+def test_versions_are_those_of_all_documents_that_were_read() -> None:
+    """Those without a signature count too, and a document that is read again does not."""
+    stored = [document(number, random.Random(number)) for number in range(9)]
+    buckets = filled(stored[:6], stored[4:8], fold=True)
+    buckets.add([[hit(stored[8], signature=None)]], [])
+    assert buckets.versions == Versions(9, sum(range(9)), 8)
+    unknown = hit(document(9, random.Random(9)))
+    unknown.seq_no = None
+    buckets.add([[unknown]], [])
+    assert buckets.versions is None
 
 
 def test_leaders_are_principals() -> None:
