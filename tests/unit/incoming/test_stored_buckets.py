@@ -18,6 +18,7 @@ from es_neardupe.incoming.stored_buckets import StoredBuckets, Versions
 from es_neardupe.keys.bands import band_keys
 from es_neardupe.keys.scheme import Scheme
 from es_neardupe.records import Hit
+from es_neardupe.server.client import JSON
 
 SCHEME = Scheme(permutations=12, bands=4, rows=2)
 PREFIX = "neardupe"
@@ -35,7 +36,7 @@ def document(number: int, chance: random.Random) -> Candidate:
 
 def hit(one: Candidate, **more: Any) -> Hit:
     """A document as it is read into the buckets, without its keys."""
-    stored = {"scheme": SCHEME.id, "signature": b64encode(one.signature).decode(), "content": one.content}
+    stored: JSON = {"scheme": SCHEME.id, "signature": b64encode(one.signature).decode(), "content": one.content}
     stored |= {"principal": one.principal, "group": one.group, "tokens": one.tokens, **more}
     return Hit(*one.reference, int(one.reference[1]), 1, {PREFIX: stored})
 
