@@ -182,6 +182,15 @@ FINGERPRINTED = {"bool": {"filter": [{"term": {"nd.scheme": "v1-1"}}, {"exists":
             },
         ),
         (
+            queries.sequence_numbers(F, ("Akey", "Bkey")),
+            {
+                "size": 0,
+                "query": {"terms": {"nd.bands": ["Akey", "Bkey"]}},
+                "track_total_hits": True,
+                "aggs": {"sum": {"sum": {"field": "_seq_no"}}, "max": {"max": {"field": "_seq_no"}}},
+            },
+        ),
+        (
             queries.with_stored_keys(F, Address("news", "1"), size=16, scope={"term": {"a": 1}}, source=["t"]),
             {
                 "size": 16,
@@ -434,6 +443,7 @@ def test_every_query_is_tested() -> None:
     }
     tested |= {"with_value", "with_values"}
     tested |= {"with_stored_keys", "UNCHANGED", "principals_by_group", "impossible_groupings", "versions"}
+    tested |= {"sequence_numbers"}
     none: list[object] = []
     assert queries.without({"a": 1}, None) == {"bool": {"filter": [{"a": 1}], "must_not": none}}
     assert queries.without({"a": 1}, {"b": 2}) == {"bool": {"filter": [{"a": 1}], "must_not": [{"b": 2}]}}
