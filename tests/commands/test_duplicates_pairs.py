@@ -79,13 +79,18 @@ def listed(found: PairsStageReport) -> list[tuple[str, str, float]]:
     return [(pair.a[1], pair.b[1], pair.similarity) for pair in found.pairs]
 
 
-@pytest.fixture
-def cats(client: Client, index_name: str) -> str:
+def fill(client: Client, index: str) -> str:
     """Ids with a slash, a blank, and letters of other scripts."""
-    make_index(client, index_name, TITLE)
+    make_index(client, index, TITLE)
     titles = {"a/1": "Lucy had a gray cat.", "b 2": "Lucy had a blue cat.", "é猫": "Lucy had a gray cat.", "d": "Dogs"}
-    put(client, index_name, {id: {"title": title} for id, title in titles.items()})
-    return index_name
+    put(client, index, {id: {"title": title} for id, title in titles.items()})
+    return index
+
+
+@pytest.fixture(scope="module")
+def cats(client: Client, shared_index: str) -> str:
+    """The index of all tests that change nothing."""
+    return fill(client, shared_index)
 
 
 def test_the_examples_of_the_cats(client: Client, cats: str) -> None:
@@ -244,18 +249,19 @@ def test_a_field_excluded_from_source_is_rejected(client: Client, index_name: st
         run(client, index_name, stage(WORDS, ratio(WORDS)))
 
 
-def test_changes_during_a_run_are_counted(client: Client, cats: str) -> None:
+def test_changes_during_a_run_are_counted(client: Client, index_name: str) -> None:
     """One document is deleted and one changed after they were hashed."""
+    fill(client, index_name)
     done: list[str] = []
 
     def disturbing(stage: str, at: int, total: int | None) -> None:
         if stage == "grouping hashes" and not done:
             done.append(stage)
-            client.request("DELETE", path(cats, "_doc", "b 2"))
-            change(client, cats, "d", {"title": "Dogs and cats"})
+            client.request("DELETE", path(index_name, "_doc", "b 2"))
+            change(client, index_name, "d", {"title": "Dogs and cats"})
 
-    put(client, cats, {"e": {"title": "Dogs"}})
-    found = run(client, cats, stage(WORDS, ratio(WORDS)), progress=disturbing)
+    put(client, index_name, {"e": {"title": "Dogs"}})
+    found = run(client, index_name, stage(WORDS, ratio(WORDS)), progress=disturbing)
     assert listed(found) == [("a/1", "é猫", 1.0)]
     assert numbers(found)[OUT] == 3  # two with the blue cat, one of the dogs
     assert numbers(found)["Documents deleted or changed"] == 2
