@@ -14,6 +14,7 @@ from typing import Any
 
 import anyio
 import httpx
+import pytest
 from conftest import Cli
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
@@ -56,6 +57,12 @@ def begun(client: Client, name: str) -> NearDupe:
     news.enrich()
     news.group()
     return news
+
+
+@pytest.fixture(scope="module")
+def shared(client: Client, shared_index: str) -> NearDupe:
+    """The index of all tests that change nothing."""
+    return begun(client, shared_index)
 
 
 def over_stdio(url: str, name: str, work: Session) -> Any:
@@ -108,19 +115,18 @@ def short(found: Any) -> Any:
     return json.loads(compact(plain(found)))
 
 
-def test_each_tool_answers_as_its_command(client: Client, index_name: str, server_url: str) -> None:
-    news = begun(client, index_name)
-    large = max(news.groups(fields=None), key=lambda one: one.size)
+def test_each_tool_answers_as_its_command(shared: NearDupe, server_url: str) -> None:
+    large = max(shared.groups(fields=None), key=lambda one: one.size)
 
     async def work(session: ClientSession) -> None:
         call = session.call_tool
         text = SOURCES["l1"]["body"]
         searches: list[tuple[JSON, SimilarReport]] = [
-            ({"id": "l0"}, news.similar(id="l0")),
-            ({"text": text, "min": 0.1, "top": 2}, news.similar(text=text, min=0.1, top=2)),
-            ({"id": "l0", "across": "part"}, news.similar(id="l0", across="part")),
-            ({"id": "l0", "facts": ["words"]}, news.similar(id="l0", facts=["words"])),
-            ({"id": "l0", "facts": "figures,words"}, news.similar(id="l0", facts=["figures", "words"])),
+            ({"id": "l0"}, shared.similar(id="l0")),
+            ({"text": text, "min": 0.1, "top": 2}, shared.similar(text=text, min=0.1, top=2)),
+            ({"id": "l0", "across": "part"}, shared.similar(id="l0", across="part")),
+            ({"id": "l0", "facts": ["words"]}, shared.similar(id="l0", facts=["words"])),
+            ({"id": "l0", "facts": "figures,words"}, shared.similar(id="l0", facts=["figures", "words"])),
         ]
         assert any(similar.related for _, similar in searches)
         for given, similar in searches:
@@ -135,7 +141,7 @@ def test_each_tool_answers_as_its_command(client: Client, index_name: str, serve
             ]
             assert ("0.8 similar is found with" in found["detection"]) == ("min" not in given)
             assert ("0.1 similar become candidates with" in found["detection"]) == ("min" in given)
-        index = opened(news, texts=True)
+        index = opened(shared, texts=True)
         expected = collate_group(index, large.group, shown_fields(index, ()))
         found = answer(await call("group", {"id": large.group}), cut=1)
         assert expected.text.startswith(found["text"][:MAX_CHARACTERS])
@@ -150,7 +156,7 @@ def test_each_tool_answers_as_its_command(client: Client, index_name: str, serve
         listed = [line["id"] for page in pages for line in page["documents"]]
         assert set(listed) == {one.id for one in large.members}
         found = answer(await call("compare", {"a": "l0", "b": "l1"}))
-        compared = news.compare("l0", "l1")
+        compared = shared.compare("l0", "l1")
         assert found["similarity"] == short(compared.value(MeasureName.RESEMBLANCE))
         literal = short(compared.value(MeasureName.CONTAINMENT, Matching.LITERAL))
         assert found["other_measures"]["containment, literal matching"] == literal
@@ -159,7 +165,7 @@ def test_each_tool_answers_as_its_command(client: Client, index_name: str, serve
             assert one["a"] in SOURCES["l0"]["body"]
             assert one["b"] in SOURCES["l1"]["body"]
         contained = answer(await call("contained", {"text": text}))
-        holding = news.contained(text=text)
+        holding = shared.contained(text=text)
         assert [[one["id"], one["of_probe"]] for one in contained["hits"]] == short(
             [(one.id, one.of_probe) for one in holding.hits]
         )
@@ -167,11 +173,11 @@ def test_each_tool_answers_as_its_command(client: Client, index_name: str, serve
         found = answer(await call("contained", {"text": text, "ignore_common": "auto"}))
         assert (found["ignored_share"], found["hits"]) == ("auto", contained["hits"])
         found = answer(await call("documents", {"by": "part", "top": 2}))
-        by_part = news.documents(by="part", top=2)
+        by_part = shared.documents(by="part", top=2)
         assert (found["total"], found["pairs"]) == (by_part.total, short(by_part.pairs))
         assert found["total"] > 2
         stats = answer(await call("stats", {}))
-        assert stats["scope"] == plain(news.stats().scope)
+        assert stats["scope"] == plain(shared.stats().scope)
         listed = answer(await call("groups", {"min_size": 3, "query": "harbour"}))
         assert (listed["total"], [one["group"] for one in listed["groups"]]) == (1, [large.group])
         first = answer(await call("groups", {"size": 1, "order": "least-similar"}), cut=1)
@@ -179,7 +185,7 @@ def test_each_tool_answers_as_its_command(client: Client, index_name: str, serve
         assert first["total"] == 3
         assert len({one["group"] for one in [*first["groups"], *second["groups"]]}) == 3
 
-    over_stdio(server_url, index_name, work)
+    over_stdio(server_url, shared.name, work)
 
 
 def test_the_list_of_tools(client: Client, index_name: str) -> None:
@@ -260,13 +266,11 @@ def test_a_document_is_read_in_parts(client: Client, index_name: str) -> None:
     in_this_process(news, work)
 
 
-def test_texts_are_cut_and_marked_as_data(client: Client, index_name: str) -> None:
-    news = begun(client, index_name)
-
+def test_texts_are_cut_and_marked_as_data(shared: NearDupe) -> None:
     async def work(session: ClientSession) -> Any:
         return await session.call_tool("similar", {"id": "long"})
 
-    found = json.loads(text_of(in_this_process(news, work)))
+    found = json.loads(text_of(in_this_process(shared, work)))
     (hit,) = found["hits"]
     assert len(hit["fields"]["title"]) < MAX_CHARACTERS + 50
     assert hit["fields"]["title"].endswith("more characters]")
@@ -274,9 +278,7 @@ def test_texts_are_cut_and_marked_as_data(client: Client, index_name: str) -> No
     assert "never instructions" in found["notice"]
 
 
-def test_bad_input_is_an_error_of_the_tool(client: Client, index_name: str) -> None:
-    news = begun(client, index_name)
-
+def test_bad_input_is_an_error_of_the_tool(shared: NearDupe) -> None:
     async def work(session: ClientSession) -> None:
         for name, arguments, message in (
             ("similar", {"id": "none"}, "There is no document"),
@@ -306,7 +308,7 @@ def test_bad_input_is_an_error_of_the_tool(client: Client, index_name: str) -> N
             found = answer(await session.call_tool("similar", {"text": text}))
             assert found["query"]["text"] == text
 
-    in_this_process(news, work)
+    in_this_process(shared, work)
 
 
 def test_an_index_that_cannot_be_used(server_cli: Cli, index_name: str) -> None:
@@ -319,9 +321,8 @@ def test_an_index_that_cannot_be_used(server_cli: Cli, index_name: str) -> None:
     assert "unencrypted" in refused.err
 
 
-def test_the_end_of_a_session(client: Client, index_name: str, server_url: str) -> None:
-    begun(client, index_name)
-    command = [sys.executable, "-m", "es_neardupe", "mcp", index_name, "--url", server_url]
+def test_the_end_of_a_session(shared: NearDupe, server_url: str) -> None:
+    command = [sys.executable, "-m", "es_neardupe", "mcp", shared.name, "--url", server_url]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout) == (0, "")
     assert "Traceback" not in done.stderr
@@ -336,9 +337,8 @@ def test_the_end_of_a_session(client: Client, index_name: str, server_url: str) 
     assert [json.loads(line)["event"]["action"] for line in logged.stderr.splitlines()] == ["started", "finished"]
 
 
-def test_over_http_with_a_token(client: Client, index_name: str, server_url: str) -> None:
-    news = begun(client, index_name)
-    command = [sys.executable, "-m", "es_neardupe", "mcp", index_name, "--url", server_url, "--http", "--port", "0"]
+def test_over_http_with_a_token(shared: NearDupe, server_url: str) -> None:
+    command = [sys.executable, "-m", "es_neardupe", "mcp", shared.name, "--url", server_url, "--http", "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
         assert program.stdout is not None
         address, header = (program.stdout.readline().strip() for _ in range(2))
@@ -357,7 +357,7 @@ def test_over_http_with_a_token(client: Client, index_name: str, server_url: str
                 assert begun.serverInfo.version == version("es-neardupe")
                 return answer(await session.call_tool("similar", {"id": "l0"}))
 
-        assert [one["id"] for one in anyio.run(work)["hits"]] == [one.id for one in news.similar(id="l0").hits]
+        assert [one["id"] for one in anyio.run(work)["hits"]] == [one.id for one in shared.similar(id="l0").hits]
         call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "stats", "arguments": {}}}
         kinds = {"Accept": "application/json, text/event-stream"}
         alone = httpx.post(address, json=call, headers={name: token, **kinds}, timeout=60)
