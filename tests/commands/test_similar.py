@@ -120,6 +120,9 @@ def test_groups_are_told(own: str, client: Client) -> None:
     assert {hit.group for hit in NearDupe(own, client).similar(id="d0").hits} == {group.group}
 
 
+COPIES = 1100
+
+
 def identical(number: int) -> dict[str, dict[str, str]]:
     """So many exact copies, which differ in case and punctuation."""
     texts = (TEXTS["d1"], TEXTS["d1"].upper(), TEXTS["d1"] + "!")
@@ -134,35 +137,36 @@ def identical(number: int) -> dict[str, dict[str, str]]:
     ],
 )
 def test_copies_take_one_place(client: Client, index_name: str, server_cli: Cli, sidecar: bool) -> None:
-    """3,000 exact copies of the probe, and of another text, hide none of the other near-copies."""
+    """1,100 exact copies of the probe, and of another text, hide none of the other near-copies: more than the default
+    number of candidates."""
     make_index(client, index_name, KINDS)
-    sources = {id: {"text": text, "kind": "first"} for id, text in TEXTS.items()} | identical(3000)
+    sources = {id: {"text": text, "kind": "first"} for id, text in TEXTS.items()} | identical(COPIES)
     sources |= {f"again{n}": {"text": TEXTS["d2"], "kind": "again"} for n in range(20)}
     put(client, index_name, sources)
     neardupe = NearDupe(index_name, client)
     neardupe.init(Settings(("text",)), sidecar=sidecar)
     neardupe.enrich()
-    for probe, own in (("d0", 0), ("d1", 3000), ("copy7", 3000)):
+    for probe, own in (("d0", 0), ("d1", COPIES), ("copy7", COPIES)):
         found = neardupe.similar(id=probe, min=0.5, max_candidates=8, top=20)
         texts = {TEXTS.get(hit.id) or sources[hit.id]["text"].lower().rstrip("!"): hit for hit in found.hits}
         expected = set(TEXTS.values()) - ({TEXTS["d0"]} if not own else set())
         assert set(texts) == expected
         assert {text: hit.copies for text, hit in texts.items() if hit.copies} == {
-            TEXTS["d1"]: 2999 if own else 3000,
+            TEXTS["d1"]: COPIES - 1 if own else COPIES,
             TEXTS["d2"]: 20,
         }
-        assert (found.candidates, found.texts, found.not_compared) == (3027, len(expected), 0)
+        assert (found.candidates, found.texts, found.not_compared) == (COPIES + 27, len(expected), 0)
     by_query = neardupe.similar(id="d0", min=0.5, query={"term": {"kind": "copy"}})
-    assert [(hit.similarity > 0.5, hit.copies) for hit in by_query.hits] == [(True, 2999)]
+    assert [(hit.similarity > 0.5, hit.copies) for hit in by_query.hits] == [(True, COPIES - 1)]
     few = neardupe.similar(id="d0", min=0.5, max_candidates=3)
-    assert (few.texts, few.candidates) == (3, 3027)
-    assert few.not_compared == 3027 - 3 - sum(hit.copies for hit in few.hits)
+    assert (few.texts, few.candidates) == (3, COPIES + 27)
+    assert few.not_compared == COPIES + 27 - 3 - sum(hit.copies for hit in few.hits)
 
     done = server_cli("similar", index_name, "--id", "d0", "--min", "0.5")
     assert "copies" in done.out
-    assert "3,027 candidates with 7 different texts, each compared by its current text" in done.err
+    assert f"{COPIES + 27:,} candidates with 7 different texts, each compared by its current text" in done.err
     hits = server_cli("similar", index_name, "--id", "d0", "--min", "0.5", "--json").json["hits"]
-    assert sorted(hit["copies"] for hit in hits) == [0, 0, 0, 0, 0, 20, 3000]
+    assert sorted(hit["copies"] for hit in hits) == [0, 0, 0, 0, 0, 20, COPIES]
 
 
 @pytest.mark.parametrize(
