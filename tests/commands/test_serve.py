@@ -70,6 +70,12 @@ def grouped(client: Client, name: str, storage: str = "inline", sources: JSON = 
     return news
 
 
+@pytest.fixture(scope="module")
+def shared(client: Client, shared_index: str) -> NearDupe:
+    """The index of all tests that change nothing and need no other documents."""
+    return grouped(client, shared_index)
+
+
 def browser(news: NearDupe, **options: Any) -> TestClient:
     app = asgi(news, token=TOKEN, **options)
     return TestClient(app, base_url="http://127.0.0.1", headers={"Authorization": f"Bearer {TOKEN}"})
@@ -305,15 +311,13 @@ def test_groups_by_values_and_relations(
     assert "More groups match" in shown(site, "/groups", relation="exact", value="town.raw:Ghent")
 
 
-def test_relations_need_evidence(client: Client, index_name: str) -> None:
-    site = browser(grouped(client, index_name))
+def test_relations_need_evidence(shared: NearDupe) -> None:
+    site = browser(shared)
     assert "Relation to the principal" not in shown(site, "/groups")
-    assert f"es-neardupe group {index_name} --evidence" in shown(site, "/groups", 400, relation="near")
+    assert f"es-neardupe group {shared.name} --evidence" in shown(site, "/groups", 400, relation="near")
 
 
-def test_large_texts_are_compared_one_after_the_other(
-    client: Client, index_name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_large_texts_are_compared_one_after_the_other(shared: NearDupe, monkeypatch: pytest.MonkeyPatch) -> None:
     """Too many get a clear answer; small texts and other pages do not wait."""
     monkeypatch.setattr(large_work, "LARGE", 2 * len(LARGE[0]) - 100)
     monkeypatch.setattr(large_work, "_places", Semaphore(1))
@@ -324,7 +328,7 @@ def test_large_texts_are_compared_one_after_the_other(
         assert goes_on.wait(60)
         return compare(*documents, **options)
 
-    site = browser(grouped(client, index_name))
+    site = browser(shared)
     monkeypatch.setattr(document_pages, "compare", slowly)
     with ThreadPoolExecutor() as threads:
         first = threads.submit(site.get, "/compare", params={"a": "l0", "b": "l1"})
@@ -371,8 +375,8 @@ def test_large_work_waits_for_its_turn(monkeypatch: pytest.MonkeyPatch) -> None:
         pass
 
 
-def test_errors_are_pages_and_problems(client: Client, index_name: str) -> None:
-    site = browser(grouped(client, index_name))
+def test_errors_are_pages_and_problems(client: Client, shared: NearDupe) -> None:
+    site = browser(shared)
     assert "Unknown group" in shown(site, "/group", 404, id="<script>alert(1)</script>")
     assert "This page cannot be shown" in shown(site, "/compare", 404, a="l0", b="<script>")
     refused = shown(site, "/search", 400, q="title:(")
@@ -411,7 +415,7 @@ def test_errors_are_pages_and_problems(client: Client, index_name: str) -> None:
         assert answer.headers["content-type"] == "application/problem+json"
         assert "Traceback" not in answer.text
     assert site.get("/health").json() == {"status": "ok"}
-    missing = browser(NearDupe(f"{index_name}-none", client))
+    missing = browser(NearDupe(f"{shared.name}-none", client))
     assert missing.get("/health").status_code == 503
     shown(missing, "/", 404)
 
@@ -705,11 +709,8 @@ def test_an_index_that_was_not_grouped(client: Client, index_name: str) -> None:
 
 
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
-def test_the_program_serves_until_it_is_stopped(
-    client: Client, index_name: str, server_url: str, stop: signal.Signals
-) -> None:
-    grouped(client, index_name)
-    command = [sys.executable, "-m", "es_neardupe", "serve", index_name, "--url", server_url, "--port", "0"]
+def test_the_program_serves_until_it_is_stopped(shared: NearDupe, server_url: str, stop: signal.Signals) -> None:
+    command = [sys.executable, "-m", "es_neardupe", "serve", shared.name, "--url", server_url, "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
         try:
             assert program.stdout is not None
@@ -739,13 +740,12 @@ def test_the_program_serves_until_it_is_stopped(
     assert err.splitlines()[-1] == "Stopped."
 
 
-def test_tls(client: Client, index_name: str, server_url: str, tmp_path: Path) -> None:
-    grouped(client, index_name)
+def test_tls(shared: NearDupe, server_url: str, tmp_path: Path) -> None:
     made = authority("localhost")
     cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
     made.server.cert_chain_pems[0].write_to_path(str(cert))
     made.server.private_key_pem.write_to_path(str(key))
-    command = [sys.executable, "-m", "es_neardupe", "serve", index_name, "--url", server_url, "--port", "0"]
+    command = [sys.executable, "-m", "es_neardupe", "serve", shared.name, "--url", server_url, "--port", "0"]
     command += ["--host", "0.0.0.0", "--tls-cert", str(cert), "--tls-key", str(key)]
     trusting = ssl.create_default_context(cadata=made.ca.cert_pem.bytes().decode())
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
@@ -762,15 +762,14 @@ def test_tls(client: Client, index_name: str, server_url: str, tmp_path: Path) -
     assert program.returncode == 0
 
 
-def test_wrong_options_are_named(client: Client, index_name: str, server_cli: Cli, tmp_path: Path) -> None:
-    grouped(client, index_name)
-    assert "has no field 'nope' to show" in server_cli("serve", index_name, "--field", "nope").err
+def test_wrong_options_are_named(shared: NearDupe, server_cli: Cli, tmp_path: Path) -> None:
+    assert "has no field 'nope' to show" in server_cli("serve", shared.name, "--field", "nope").err
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        ran = server_cli("serve", index_name, "--port", str(taken.getsockname()[1]))
+        ran = server_cli("serve", shared.name, "--port", str(taken.getsockname()[1]))
     assert ran.code == 2
     assert "Nothing can be served at" in ran.err
     file = tmp_path / "no.pem"
     file.write_text("no certificate")
-    ran = server_cli("serve", index_name, "--port", "0", "--tls-cert", str(file), "--tls-key", str(file))
+    ran = server_cli("serve", shared.name, "--port", "0", "--tls-cert", str(file), "--tls-key", str(file))
     assert ran.code == 2
     assert "cannot be used" in ran.err
