@@ -86,16 +86,23 @@ CASES = [
 ]
 
 
+@pytest.fixture(scope="module")
+def refusing(client: Client, shared_index: str) -> NearDupe:
+    """The index of all tests in which commands are refused before they begin."""
+    return enriched(client, shared_index)
+
+
 @pytest.mark.parametrize(("name", "kind"), CASES)
-def test_an_own_index_stays_unchanged(name: str, kind: str, client: Client, index_name: str) -> None:
-    found = enriched(client, index_name)
-    taken = f"{index_name}-neardupe-{kind}"
+def test_an_own_index_stays_unchanged(name: str, kind: str, client: Client, refusing: NearDupe) -> None:
+    taken = f"{refusing.name}-neardupe-{kind}"
     own_index(client, taken)
-    before = complete(client, index_name)
-    refused(client, taken, lambda: WRITING[name](found), f"Index {taken} has the name.*{NOT_CREATED}")
-    assert complete(client, index_name) == before  # nothing was begun
+    before = complete(client, refusing.name)
+    refused(client, taken, lambda: WRITING[name](refusing), f"Index {taken} has the name.*{NOT_CREATED}")
+    assert complete(client, refusing.name) == before  # nothing was begun
     client.request("DELETE", path(taken))
-    found.group(evidence=True)
+    refusing.group(evidence=True)
+    for hidden in ("groups", "pairs"):  # which commands of the next test need
+        client.request("DELETE", path(f"{refusing.name}-neardupe-{hidden}"))
 
 
 def test_enrich_needs_no_hidden_index(client: Client, index_name: str) -> None:
