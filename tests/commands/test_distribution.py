@@ -516,20 +516,20 @@ def test_wrong_arguments(filled: str, client: Client) -> None:
 
 
 def test_real_press_releases(client: Client) -> None:
-    """2,000 releases, and estimates from 700 of them. The true similarities were computed by other code.
+    """1,000 releases, and estimates from 350 of them. The true similarities were computed by other code.
 
     An interval misses the true number for one sample in twenty: most of several samples must contain it. They are
     always the same ones, because they depend on the name of the index.
     """
     index_name = "test-press-releases"
-    documents: list[dict[str, Any]] = read_jsonl("senate_press/sample_12_senators.jsonl.xz")[:2000]
+    documents: list[dict[str, Any]] = read_jsonl("senate_press/sample_12_senators.jsonl.xz")[:1000]
     texts = {one["id"]: one["text"] for one in documents}
     make_index(client, index_name)
     put(client, index_name, {id: {"text": text} for id, text in texts.items()})
     NearDupe(index_name, client).init(Settings(("text",)))
     NearDupe(index_name, client).enrich()
-    whole = NearDupe(index_name, client).distribution(sample=2000)
-    parts = [NearDupe(index_name, client).distribution(sample=700, seed=seed) for seed in range(5)]
+    whole = NearDupe(index_name, client).distribution(sample=1000)
+    parts = [NearDupe(index_name, client).distribution(sample=350, seed=seed) for seed in range(5)]
     delete_all(client, index_name)
     lines = read_data("senate_press/sample_12_senators.exact_pairs.tsv").read_text("utf-8").splitlines()
     truth = [float(value) for a, b, value in (line.split("\t") for line in lines) if a in texts and b in texts]
