@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import Cli
-from server_tools import change, family, make_index, one_line, ours, put, send, words
+from server_tools import change, delete_all, family, make_index, new_name, one_line, ours, put, send, words
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import SettingsError
@@ -59,6 +59,14 @@ def enriched(client: Client, index: str) -> str:
 def filled(client: Client, shared_index: str) -> str:
     """An index for all tests that change nothing."""
     return enriched(client, shared_index)
+
+
+@pytest.fixture(scope="module")
+def regrouped(client: Client) -> Iterator[str]:
+    """Another one for tests that only group it, by rules that do not depend on former runs."""
+    name = new_name()
+    yield enriched(client, name)
+    delete_all(client, name)
 
 
 @pytest.fixture
@@ -117,25 +125,25 @@ each_measure = pytest.mark.parametrize(("measure", "options"), CASES, ids=[measu
 
 
 @each_measure
-def test_each_measure(measure: Measure, options: dict[str, Any], own: str, client: Client) -> None:
+def test_each_measure(measure: Measure, options: dict[str, Any], regrouped: str, client: Client) -> None:
     """pairs, similar and group agree with scoring the texts directly, for all pairs that are candidates."""
     scores = truth(measure, sources())
     close = candidates(sources())
     assert 20 <= len(close) < len(scores)
 
-    listed = NearDupe(own, client).pairs(min=0.05, **options)
+    listed = NearDupe(regrouped, client).pairs(min=0.05, **options)
     found = {(pair.a[1], pair.b[1]): pair.similarity for pair in listed}
     assert found == {pair: score for pair, score in scores.items() if pair in close and score >= 0.05}
     assert (listed.measure, len(listed)) == (measure.label, len(found))
     assert all(pair.resemblance == (pair.similarity if measure.by_keys else None) for pair in listed)
 
-    hits = NearDupe(own, client).similar(id="long", min=0.05, **options).hits
+    hits = NearDupe(regrouped, client).similar(id="long", min=0.05, **options).hits
     assert {hit.id: hit.similarity for hit in hits} == {
         next(id for id in pair if id != "long"): score for pair, score in found.items() if "long" in pair
     }
 
-    report = NearDupe(own, client).group(min=0.4, **options)
-    stored = ours(client, own)
+    report = NearDupe(regrouped, client).group(min=0.4, default_rules=True, **options)
+    stored = ours(client, regrouped)
     principals = {one["group"]: id for id, one in stored.items() if one.get("principal")}
     members = {id: one for id, one in stored.items() if one.get("principal") is False}
     assert report.rules.measure == measure.label
@@ -146,25 +154,25 @@ def test_each_measure(measure: Measure, options: dict[str, Any], own: str, clien
     lone = {id for id in principals.values() if id not in {principals[one["group"]] for one in members.values()}}
     assert {"empty", "large", "none"} <= lone
     assert not [pair for pair in combinations(sorted(principals.values()), 2) if found.get(pair, 0) >= 0.4]
-    assert NearDupe(own, client).group(min=0.4, **options).writes.written == 0
+    assert NearDupe(regrouped, client).group(min=0.4, **options).writes.written == 0
 
 
-def test_symbols_of_measures(own: str, client: Client, server_cli: Cli) -> None:
+def test_symbols_of_measures(regrouped: str, client: Client, server_cli: Cli) -> None:
     """A symbol gives what the name of its measure gives, and is stored as this name."""
     for name, symbol in (("resemblance", "S_R"), ("jaccard", "S_J"), ("containment-longer", "S_L")):
-        pairs = [server_cli("pairs", own, "--min", "0.3", "--measure", one, "--json") for one in (name, symbol)]
+        pairs = [server_cli("pairs", regrouped, "--min", "0.3", "--measure", one, "--json") for one in (name, symbol)]
         assert pairs[0].lines
         assert pairs[0].out == pairs[1].out
-        hits = [NearDupe(own, client).similar(id="long", min=0.1, measure=one) for one in (name, symbol)]
+        hits = [NearDupe(regrouped, client).similar(id="long", min=0.1, measure=one) for one in (name, symbol)]
         assert hits[0] == hits[1]
-        server_cli("group", own, "--measure", symbol, "--min", "0.4")
-        (record, *_) = (one.known for one in NearDupe(own, client).groups())
+        server_cli("group", regrouped, "--measure", symbol, "--min", "0.4", "--default-rules")
+        (record, *_) = (one.known for one in NearDupe(regrouped, client).groups())
         assert record is not None
         assert record.settings is not None
         assert (record.settings.match.measure.value, record.settings.measure.partition(" ")[0]) == (name, name)
-        again = server_cli("group", own, "--measure", name, "--min", "0.4", "--json").json
+        again = server_cli("group", regrouped, "--measure", name, "--min", "0.4", "--json").json
         assert (again["rules"]["measure"], again["writes"]["written"]) == (record.settings.measure, 0)
-    wrong = server_cli("pairs", own, "--measure", "s_l")
+    wrong = server_cli("pairs", regrouped, "--measure", "s_l")
     assert (wrong.code, "'s_l' is not one of" in wrong.err) == (2, True)
 
 
@@ -190,25 +198,25 @@ def test_min_and_max_are_included(filled: str, client: Client, server_cli: Cli) 
     assert "pairs 0.7 to 0.999 similar" in server_cli("pairs", filled, "--min", "0.7", "--max", "0.999").err
 
 
-def test_groups_of_near_copies_only(own: str, client: Client) -> None:
+def test_groups_of_near_copies_only(regrouped: str, client: Client) -> None:
     """Exact copies do not match each other: they are members of the group of a text that each of them matches."""
-    report = NearDupe(own, client).group(min=0.7, max=0.999)
-    stored = ours(client, own)
+    report = NearDupe(regrouped, client).group(min=0.7, max=0.999, default_rules=True)
+    stored = ours(client, regrouped)
     assert (report.pairs.copies, report.rules.match.max) == (0, 0.999)
     near = ("a", "copy", "copy2", *"bcd")
     (principal,) = (id for id in near if stored[id]["principal"])
     assert principal in "bcd"
     assert {id: stored[id]["group"] for id in near} == dict.fromkeys(near, stored[principal]["group"])
     assert all(0.7 <= stored[id]["similarity"] <= 0.999 for id in near if id != principal)
-    NearDupe(own, client).group(min=1, max=1)
-    stored = ours(client, own)
+    NearDupe(regrouped, client).group(min=1, max=1)
+    stored = ours(client, regrouped)
     assert len({stored[id]["group"] for id in ("a", "copy", "copy2")}) == 1
     assert len({stored[id]["group"] for id in "abcd"}) == 4
 
 
-def test_chains(own: str, client: Client) -> None:
-    NearDupe(own, client).group(min=0.3, measure="jaccard", linkage="chain")
-    scores, stored = truth(Measure(MeasureName.JACCARD), sources()), ours(client, own)
+def test_chains(regrouped: str, client: Client) -> None:
+    NearDupe(regrouped, client).group(min=0.3, measure="jaccard", linkage="chain", default_rules=True)
+    scores, stored = truth(Measure(MeasureName.JACCARD), sources()), ours(client, regrouped)
     ids = {"long", "short", "half", "twice"}
     (principal,) = (id for id in ids if stored[id]["principal"])
     for id in ids - {principal}:
@@ -217,19 +225,21 @@ def test_chains(own: str, client: Client) -> None:
         assert stored[id]["similarity"] == scores[a, b]
 
 
-def test_containment_makes_no_chains(own: str, client: Client) -> None:
+def test_containment_makes_no_chains(regrouped: str, client: Client) -> None:
     """One text that contains ten others would join them all."""
     with pytest.raises(SettingsError, match="an anthology would link all texts"):
-        NearDupe(own, client).group(min=0.3, measure="containment", linkage="chain")
-    report = NearDupe(own, client).group(min=0.3, measure="containment", linkage="complete", evidence=True)
+        NearDupe(regrouped, client).group(min=0.3, measure="containment", linkage="chain", default_rules=True)
+    report = NearDupe(regrouped, client).group(
+        min=0.3, measure="containment", linkage="complete", evidence=True, default_rules=True
+    )
     assert report.groups.count > 0
     with pytest.raises(SettingsError, match="an anthology would link all texts"):
-        NearDupe(own, client).what_if(min=[0.5], linkage="chain")
+        NearDupe(regrouped, client).what_if(min=[0.5], linkage="chain")
 
 
-def test_a_short_text_inside_a_long_one(own: str, server_cli: Cli) -> None:
+def test_a_short_text_inside_a_long_one(regrouped: str, server_cli: Cli) -> None:
     """Its containment is 1; the command says how few of such pairs the keys find, and never the default's number."""
-    done = server_cli("similar", own, "--id", "short", "--measure", "containment", "--min", "0.9", "--json")
+    done = server_cli("similar", regrouped, "--id", "short", "--measure", "containment", "--min", "0.9", "--json")
     answer = done.json
     assert {hit["id"]: hit["similarity"] for hit in answer["hits"]} == {"long": 1.0}
     assert set(answer["hits"][0]) == {
@@ -258,14 +268,14 @@ def test_a_short_text_inside_a_long_one(own: str, server_cli: Cli) -> None:
     assert f"{cases['one passage, 80 and 400 words']['probability']:.3f} (one passage, 80 and 400 words)" in done.err
     tokens = sorted(len(tokenize(source["text"])) for id, source in sources().items() if source.get("text"))
     tokens.remove(5000)  # of the text that is too large
-    for command in ("pairs", "group"):
-        said = server_cli(command, own, "--measure", "containment", "--min", "0.9").err
+    for command, *fresh in (("pairs",), ("group", "--default-rules")):
+        said = server_cli(command, regrouped, "--measure", "containment", "--min", "0.9", *fresh).err
         (length,) = {int(one) for one in re.findall(r"\(one passage, (\d+) and", said)}
         assert tokens[(len(tokens) - 1) // 2] <= length <= tokens[len(tokens) // 2]  # the median
         assert f"(one passage, {length} and {5 * length} words)" in said
-    report = server_cli("group", own, "--measure", "edit", "--dry-run", "--json").json
+    report = server_cli("group", regrouped, "--measure", "edit", "--default-rules", "--dry-run", "--json").json
     assert (report["rules"]["measure"], report["detection"]) == ("edit", None)
-    assert "incomplete" not in server_cli("pairs", own, "--measure", "bag").err  # all of them are found
+    assert "incomplete" not in server_cli("pairs", regrouped, "--measure", "bag").err  # all of them are found
 
 
 def test_information_against_literal(filled: str, client: Client) -> None:
