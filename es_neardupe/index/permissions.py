@@ -18,7 +18,7 @@ from typing import Any
 
 from es_neardupe.errors import Blocked, Forbidden, NotFound, RequestError, UnsupportedServer
 from es_neardupe.index.handle import IndexHandle, UnpreparedIndex
-from es_neardupe.index.target import Definitions
+from es_neardupe.index.target import STORE_TYPE, Definitions, write_blocks
 from es_neardupe.records import Product, Service
 from es_neardupe.server.client import NO_DOCUMENT, Client, path
 from es_neardupe.server.search import knows
@@ -158,30 +158,17 @@ def _is_regex(pattern: str) -> bool:
     return len(pattern) > 1 and pattern[0] == pattern[-1] == "/"
 
 
-_STORE = "index.store.type"
-_SNAPSHOTS = ("snapshot", "remote_snapshot")
-"""Store types of searchable snapshots, in Elasticsearch and in OpenSearch: such an index can never be written."""
-
-BLOCK_SETTINGS = ("index.blocks.*", _STORE)
+BLOCK_SETTINGS = ("index.blocks.*", STORE_TYPE)
 """The settings that can make an index read-only."""
 
-Blocks = Mapping[str, list[str]]
+Blocks = Mapping[str, Sequence[str]]
 """Concrete index -> names of the settings that make it read-only, at least one."""
 
 
-def write_blocks(definitions: Definitions) -> Blocks:
-    """The settings that make the indices of a name read-only, such as ``index.blocks.read_only``."""
-    found = {
-        index: sorted(key for key, value in settings.items() if _forbids(key, value))
-        for index, settings in definitions.settings(*BLOCK_SETTINGS).items()
-    }
-    return {index: keys for index, keys in found.items() if keys}
-
-
-def _forbids(key: str, value: object) -> bool:
-    if key == _STORE:
-        return value in _SNAPSHOTS
-    return str(value) == "true" and key.rpartition(".")[2] in ("read_only", "read_only_allow_delete", "write")
+def blocks_of(definitions: Definitions) -> Blocks:
+    """The settings that make the indices of a name read-only."""
+    settings = definitions.settings(*BLOCK_SETTINGS)
+    return {index: blocks for index, one in settings.items() if (blocks := write_blocks(one))}
 
 
 def check_writable(index: IndexHandle | UnpreparedIndex, *, written: str | None = None, new: bool = False) -> None:
@@ -190,10 +177,15 @@ def check_writable(index: IndexHandle | UnpreparedIndex, *, written: str | None 
     ``written``: the indices that will be written, if not those of its name. ``new``: the index has no keys yet, so
     these can be stored in a sidecar index instead.
     """
-    if blocks := write_blocks(Definitions(index.client, written or index.name)):
+    check_unblocked(index.name, blocks_of(Definitions(index.client, written or index.name)), new=new)
+
+
+def check_unblocked(name: str, blocks: Blocks, *, new: bool = False) -> None:
+    """Raises `Blocked` if there are any blocks of the indices of a name. ``new``: see `check_writable`."""
+    if blocks:
         raise Blocked(
-            f"Index {index.name} is blocked for writing by {', '.join(block_names(blocks))}. "
-            f"{how_to_unblock(index.name, blocks, new=new)}",
+            f"Index {name} is blocked for writing by {', '.join(block_names(blocks))}. "
+            f"{how_to_unblock(name, blocks, new=new)}",
             status=403,
             type="cluster_block_exception",
         )
@@ -205,9 +197,9 @@ def block_names(blocks: Blocks) -> list[str]:
 
 
 def how_to_unblock(name: str, blocks: Blocks, *, new: bool = False) -> str:
-    """How to fix the `write_blocks` of a name, for a message. ``new``: see `check_writable`; an index that has keys in
+    """How to fix the `blocks_of` a name, for a message. ``new``: see `check_writable`; an index that has keys in
     its documents can have a sidecar index under another prefix only."""
-    frozen = [index for index, keys in blocks.items() if _STORE in keys]
+    frozen = [index for index, keys in blocks.items() if STORE_TYPE in keys]
     others = {index: keys for index, keys in blocks.items() if index not in frozen}
     init, sentences = command("init", name, prefix=None if new else "OTHER"), []
     sidecar = f"`{init} --field FIELD --sidecar`"

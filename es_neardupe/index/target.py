@@ -50,6 +50,10 @@ _WINDOW = "index.max_result_window"
 _SHARDS = "index.number_of_shards"
 _SOURCE_MODE = "index.mapping.source.mode"
 _UNNUMBERED = "index.disable_sequence_numbers"
+_WRITE_BLOCKS = tuple(f"index.blocks.{one}" for one in ("read_only", "read_only_allow_delete", "write"))
+STORE_TYPE = "index.store.type"
+_SNAPSHOTS = ("snapshot", "remote_snapshot")
+"""Store types of searchable snapshots, in Elasticsearch and in OpenSearch: such an index can never be written."""
 MAX_WINDOW = 10_000
 """The default of the servers."""
 
@@ -77,6 +81,8 @@ class IndexState(NamedTuple):
     """Whether documents keep their sequence numbers."""
     source_mode: str | None = None
     """On Elasticsearch: the mode of ``_source`` if it is a setting of the index."""
+    blocks: tuple[str, ...] = ()
+    """The names of the settings that make it read-only."""
 
 
 class IndexMetadata(NamedTuple):
@@ -421,7 +427,19 @@ def _state(settings: Mapping[str, str]) -> IndexState:
         search,
         settings.get(_UNNUMBERED) != "true",
         settings.get(_SOURCE_MODE),
+        write_blocks(settings),
     )
+
+
+def write_blocks(settings: Mapping[str, str]) -> tuple[str, ...]:
+    """The names of those settings of an index that make it read-only, such as ``index.blocks.read_only``."""
+    return tuple(sorted(key for key, value in settings.items() if _forbids(key, value)))
+
+
+def _forbids(key: str, value: str) -> bool:
+    if key == STORE_TYPE:
+        return value in _SNAPSHOTS
+    return value == "true" and key in _WRITE_BLOCKS
 
 
 def stored_settings(mapping: Mapping[str, Any], prefix: str) -> Settings | None:

@@ -28,7 +28,7 @@ from es_neardupe.index.index import Index
 from es_neardupe.index.mapping import WHOLE_TEXTS, check_source, check_text_fields, fields_with_texts
 from es_neardupe.index.migration_state import Phase, next_prefix, phase_of
 from es_neardupe.index.on_server import folding, ingest_pipeline
-from es_neardupe.index.permissions import Blocks, block_names, how_to_unblock, partly_visible, write_blocks
+from es_neardupe.index.permissions import Blocks, block_names, blocks_of, how_to_unblock, partly_visible
 from es_neardupe.index.rollover import RolloverAlias, next_index_has
 from es_neardupe.index.runs import lease
 from es_neardupe.index.runs.tuning import records
@@ -107,7 +107,7 @@ def rights(
     yield from privilege_checks(client, names)
     written = [*([names.index] if group_ids_written else []), *sidecar_names]
     name = ",".join(written) or names.index
-    yield _blocks(name, write_blocks(Definitions(client, name)), prepared=prepared)
+    yield _blocks(name, blocks_of(Definitions(client, name)), prepared=prepared)
 
 
 def role_names(mappings: Mapping[str, Any], family: RolloverAlias | None, name: str, prefix: str) -> RoleNames:

@@ -15,7 +15,7 @@ from es_neardupe.index.document_text import whole_pages
 from es_neardupe.index.handle import IndexHandle
 from es_neardupe.index.mapping import check_text_fields, fields_mapping
 from es_neardupe.index.migration_state import Phase, replaced_prefix
-from es_neardupe.index.permissions import check_writable
+from es_neardupe.index.permissions import check_unblocked
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.slices import read_slices
 from es_neardupe.index.storage.change_feed import ChangeFeed, Consumer
@@ -97,8 +97,9 @@ class InlineStorage:
         """None: a change of any field is one of the document."""
 
     def check_writable(self) -> None:
-        """Check the indices of the target."""
-        check_writable(self._index)
+        """Check the indices of the target, as they were opened."""
+        states = self._index.target.states.items()
+        check_unblocked(self._index.name, {name: state.blocks for name, state in states if state.blocks})
 
     def prepare_rolled_over(self) -> None:
         """Add fields and settings to their mappings."""
