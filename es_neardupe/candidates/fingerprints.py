@@ -45,6 +45,7 @@ def read_fingerprints(
     rules: GroupRules = DEFAULT_RULES,
     scope: Mapping[str, Any] | None = None,
     *,
+    documents: int | None = None,
     shards: Sequence[int | None] = (None,),
     slices: int | None = 1,
     limit: MemoryLimit | None = None,
@@ -52,15 +53,18 @@ def read_fingerprints(
 ) -> FingerprintColumns:
     """Read the fingerprints of the index's scheme, and the values that the rules need.
 
-    ``scope``: query that selects documents; default: all. ``shards``: the shards to read separately, so that the shard
-    of each document is known; default: all together. ``slices``: see `read_slices`. ``limit`` and ``files``: columns
-    that do not fit into memory are spilled to disk. On an engine, workers read the documents and keep the keys. Raises
-    `SettingsError` if the limit is too small for so many documents, or if there is too little disk space.
+    ``scope``: query that selects documents; default: all. ``documents``: their number, if they were counted since the
+    index was refreshed; otherwise it is refreshed now, and they are counted. ``shards``: the shards to read separately,
+    so that the shard of each document is known; default: all together. ``slices``: see `read_slices`. ``limit`` and
+    ``files``: columns that do not fit into memory are spilled to disk. On an engine, workers read the documents and
+    keep the keys. Raises `SettingsError` if the limit is too small for so many documents, or if there is too little
+    disk space.
     """
-    index.documents.refresh_if_allowed()
     query = queries.fingerprinted(index.fields, index.scheme_id)
     query = query if scope is None else queries.all_of(scope, query)
-    total = index.documents.count(query)
+    if (total := documents) is None:
+        index.documents.refresh_if_allowed()
+        total = index.documents.count(query)
     body = {"query": query, **requested(index.fields, rules)}
     holding = None if limit is None else limit.holding(documents=total)
     if index.engine is not None:

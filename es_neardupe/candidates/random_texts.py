@@ -20,7 +20,6 @@ def random_texts(index: IndexHandle | UnpreparedIndex, scope: Mapping[str, Any],
     """The ids and values of up to 200 random documents in scope, until they have ten million characters. One that does
     not fit into memory is left out. ``window``: maximum number of hits of a search."""
     fields = index.settings.fields
-    index.documents.refresh_if_allowed()
     references = [hit.reference for hit in random_hits(index.documents, scope, min(_SAMPLE, window), source=False)]
     found, characters = list[tuple[str, Text]](), 0
     portions = fetch_portions(index.client, references, fields, skip=lambda *_: None)

@@ -169,7 +169,7 @@ def enrich(
         else:
             on_workers = None if index.engine is None else partial(enrich_slices, index, index.engine, batch, workers)
             done = index.storage.write_fingerprints(request, send, progress, on_workers)
-        if not dry_run:
+        if not dry_run and (done.tally.counts["read"] or done.tally.counts["removed"]):
             index.documents.refresh()
         mirrored = index.storage.write_group_ids(batch=batch, workers=workers, dry_run=dry_run)
     counted = done.tally.counts

@@ -155,6 +155,7 @@ class Run(GroupRun):
                 self.index,
                 self.progress,
                 rules,
+                documents=scope.documents,
                 shards=self.shards,
                 slices=self.slices,
                 limit=self.limit,

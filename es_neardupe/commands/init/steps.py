@@ -491,6 +491,7 @@ def _with_sample(report: InitReport, index: UnpreparedIndex) -> InitReport:
     """With what the keys mean for random documents. Without a preparation, this user need not be allowed to read
     them."""
     settings, preparation = index.settings, index.settings.scheme.preparation
+    index.documents.refresh_if_allowed()
     try:
         sampled = random_texts(index, _scope(index), index.max_result_window)
     except Forbidden:
