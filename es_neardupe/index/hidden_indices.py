@@ -235,16 +235,20 @@ def remove(index: IndexHandle, kinds: Iterable[HiddenIndex]) -> list[str]:
 class HiddenDocuments(Documents):
     """The documents of a hidden index by their ids, of any owner."""
 
-    def read(self, id: str) -> StoredDocument | None:
-        """The current version of a document, without a refresh; None if it or the index does not exist."""
+    def read(self, id: str, *, existing: bool = False) -> StoredDocument | None:
+        """The current version of a document, without a refresh; None if it or the index does not exist. ``existing``:
+        raises `NotFound` if the index does not exist."""
         try:
             answer = self.client.request("GET", path(self.name, "_doc", id))
-        except NotFound:
+        except NotFound as error:
+            if existing and error.type == "index_not_found_exception":
+                raise
             return None
         return StoredDocument(answer["_source"], answer["_seq_no"], answer["_primary_term"])
 
-    def put(self, id: str, source: Mapping[str, Any], before: StoredDocument | None) -> None:
-        """Replace the version ``before`` of a document, or create it (None). `read` returns it at once.
+    def put(self, id: str, source: Mapping[str, Any], before: StoredDocument | None) -> StoredDocument:
+        """Replace the version ``before`` of a document, or create it (None); returns the new version. `read` returns it
+        at once. The server would create a missing index: check first that it exists.
 
         Raises `Conflict` if another client has written it since. If the stored document equals ``source``, this is not
         a conflict: the answer to this write was lost, and the request was repeated.
@@ -253,11 +257,14 @@ class HiddenDocuments(Documents):
         if before is not None:
             params = {"if_seq_no": before.seq_no, "if_primary_term": before.primary_term}
         try:
-            self.client.request("PUT", path(self.name, "_doc", id), params=params, body=source)
+            answer = self.client.request("PUT", path(self.name, "_doc", id), params=params, body=source)
         except Conflict:
             stored = self.read(id)
             if stored is None or stored.source != json.loads(to_json(source)):
                 raise
+            return stored
+        written = StoredDocument(source, answer["_seq_no"], answer["_primary_term"])
+        return written if written.primary_term else self.read(id) or written  # a collection answers 0
 
     def delete(self, id: str) -> None:
         """Delete a document, whatever its version; does nothing if it or the index does not exist."""

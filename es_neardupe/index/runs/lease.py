@@ -110,16 +110,16 @@ class Lease:
     renewals: Iterator[int] = field(default_factory=count, repr=False)
 
     def take(self) -> None:
-        """Write the lease if there is none, or if the stored one can be taken. Raises `LeaseHeld`.
-
-        The lease is read back after writing: the answer to a write can be lost, and another run can be faster.
-        """
+        """Write the lease if there is none, or if the stored one can be taken. Raises `LeaseHeld`, and `NotFound` if
+        the registry was deleted: a write would create it again."""
         _RUNNING.add(self.token)
-        while not self._is_own(document := self.registry.read(self.id)):
+        while True:
+            document = self.registry.read(self.id, existing=True)
             other = _decode_document(document)
             if other is None or other.is_free or self._outlasts(other, self.registry, self.target.name):
-                with suppress(Conflict):
+                with suppress(Conflict):  # another run was faster
                     self._store(document)
+                    return
 
     def give_way(self) -> None:
         """Raises `LeaseHeld` if a run that opened the index by another name has any of the same concrete indices. Call
@@ -172,7 +172,11 @@ class Lease:
 
     def check(self) -> None:
         """Renew the lease, so that no other run can take it during its period. Raises `LeaseLost` if another run has
-        taken it, for instance while this process was suspended."""
+        taken it, for instance while this process was suspended.
+
+        It is read first, which shows that the registry still exists and is that of this run: what is written to the
+        registry next needs no other check. A write alone would create a deleted registry again.
+        """
         while self._is_own(document := self.registry.read(self.id)):
             with suppress(Conflict):  # the thread that renews it was faster, or another run
                 self._store(document)
