@@ -31,8 +31,9 @@ class IndexHandle:
         self._target = target
         self.small_documents: bool | None = None
         """See `es_neardupe.index.document_text.are_small`; None if it was not asked yet."""
-        self.hidden: dict[str, float] = {}
-        """The names of the hidden indices that were found, and when; see `es_neardupe.index.hidden_indices.find`."""
+        self.hidden: dict[str, tuple[bool, float]] = {}
+        """Name of a hidden index -> whether it exists, and when that was found; see
+        `es_neardupe.index.hidden_indices.find`."""
 
     @property
     def target(self) -> IndexTarget:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -31,8 +32,10 @@ from es_neardupe.wording import option
 _MAX_NAME = 255
 """Maximum length of the name of an index, in bytes."""
 _NOT_IN_NAMES = re.compile(r"[^a-z0-9._-]")
-_REMEMBERED = 0.1
-"""Seconds."""
+_REMEMBERED = 60.0
+"""Seconds for which an index is taken to exist, or not, by what reads it."""
+_AT_ONCE = 0.1
+"""Seconds for which it is taken to exist by what writes to it."""
 _KEY = "neardupe.owner"
 """Key of the mark in ``_meta``. It contains a dot, so it cannot be a prefix."""
 
@@ -155,13 +158,16 @@ def hidden_indices_of_all(client: Client, prefix: str, kind: HiddenIndex) -> lis
 
 
 def find(index: IndexHandle, kind: HiddenIndex) -> str | None:
-    """The name of a hidden index; None if it does not exist. Raises `NameTaken` if another index has this name.
+    """The name of a hidden index, to read it; None if it does not exist. Raises `NameTaken` if another index has this
+    name.
 
-    An index that was found is taken to be there for the next tenth of a second: the steps of a command ask often.
+    What was found holds for the next minute: the steps of a command ask often. A write would create an index that was
+    deleted in the meantime, without the mark, so `ensure` asks again.
     """
     name = hidden_index_name(index.target, kind)
-    if name in index.hidden and time.monotonic() < index.hidden[name] + _REMEMBERED:
-        return name
+    exists, at = index.hidden.get(name, (False, -math.inf))
+    if time.monotonic() < at + _REMEMBERED:
+        return name if exists else None
     return _found(index, kind)
 
 
@@ -172,9 +178,10 @@ def _found(index: IndexHandle, kind: HiddenIndex) -> str | None:
     try:
         answer = index.client.request("GET", path(name, "_mapping"))
     except NotFound:
+        index.hidden[name] = False, now
         return None
     _mark(index.target, kind).check(name, answer.get(name, {}).get("mappings", {}))  # an alias has another key
-    index.hidden[name] = now
+    index.hidden[name] = True, now
     return name
 
 
@@ -189,9 +196,10 @@ def ensure(index: IndexHandle, kind: HiddenIndex) -> str:
 
     Raises `NameTaken` if another index has this name, and `RequestError` if the user may not create it.
     """
-    if (found := find(index, kind)) is not None:
-        return found
     name = hidden_index_name(index.target, kind)
+    exists, at = index.hidden.get(name, (False, -math.inf))
+    if (exists and time.monotonic() < at + _AT_ONCE) or _found(index, kind) is not None:
+        return name
     settings = hidden_settings(index.client.server, shards=1)
     mapping = {"_meta": _mark(index.target, kind).to_meta(), **load_mapping(kind.value)}
     try:
@@ -201,7 +209,7 @@ def ensure(index: IndexHandle, kind: HiddenIndex) -> str:
             raise
         _found(index, kind)  # another run was faster, or another client
     else:
-        index.hidden[name] = time.monotonic()
+        index.hidden[name] = True, time.monotonic()
         _leave_aliases(index, name)
     return name
 

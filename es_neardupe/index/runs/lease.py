@@ -75,7 +75,8 @@ def held(
     it is renewed, and what `hidden_indices.ensure` raises if the registry cannot be created.
     """
     registry = HiddenStore(index, HiddenIndex.GROUPS)
-    registry.create()
+    if not registry.exists():
+        registry.create()
     lease = Lease(registry, index.target, command, seconds, id, progress)
     done = Event()
     renewing = Thread(target=lease.keep, args=(done,), name="lease", daemon=True)
