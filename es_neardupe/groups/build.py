@@ -281,7 +281,7 @@ def form_groups(
         other_groups=Totals() if scope.whole else registry.totals(without=before.keys() | damaged),
         clusters=ClusterUpdate.of(known, clusters),
         cluster_sum=others + ClusterSum.of({one.id: one for one in clusters}),
-        related=RelatedCounts.of(clusters) + (RelatedCounts() if scope.whole else registry.related_counts(known)),
+        related=RelatedCounts.of(clusters) + (registry.related_counts(known) if others.number else RelatedCounts()),
         at=at,
     )
 

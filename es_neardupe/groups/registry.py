@@ -258,6 +258,14 @@ class Registry:
         self._index = index
         self._store = HiddenStore(index, HiddenIndex.GROUPS)
         self.name = self._store.name
+        self._run: StoredDocument | None = None
+        """The record of the last run, as it was read or written last."""
+        self._refreshed = False
+
+    def _searchable(self) -> bool:
+        """Whether there is a registry. It is refreshed when this is first asked, and by `write`."""
+        self._refreshed = self._refreshed or self._store.refreshed()
+        return self._refreshed
 
     def last_run(self) -> LastRun | None:
         """The last run; None if the index has not been grouped. Raises `SettingsError` if its rules cannot be read:
@@ -275,13 +283,12 @@ class Registry:
 
     def note_begun(self, at: str) -> None:
         """Record that a run has begun; the rules of the last finished run stay. Raises `Conflict` if another run
-        recorded the same in the meantime."""
-        stored = self._stored_run()
+        recorded anything since `last_run`. Call it after `Lease.check`, which shows that the registry exists."""
         try:
-            last = None if stored is None else _decode_run(stored.source)
+            last = None if self._run is None else _decode_run(self._run.source)
         except ValueError:
             last = None
-        self._note(stored, LastRun(finished=False, evidence=False, rules=last.rules if last else None), at)
+        self._note(LastRun(finished=False, evidence=False, rules=last.rules if last else None), at)
 
     def note_ended(
         self,
@@ -296,21 +303,19 @@ class Registry:
         """Record that a run has finished, with its rules for the next one. ``counted``: ``principals`` and ``members``;
         empty if they are unknown, so that the next run compares all groups with the registry.
         Raises as `note_begun`."""
-        stored, uuids = self._stored_run(), self._index.target.uuids
-        self._note(
-            stored, LastRun(True, evidence, rules, uuids, **counted, clusters=clusters, unsatisfied=unsatisfied), at
-        )
+        self._store.create()
+        uuids = self._index.target.uuids
+        self._note(LastRun(True, evidence, rules, uuids, **counted, clusters=clusters, unsatisfied=unsatisfied), at)
 
     def hand_over_rules(self, rules: RunRules, at: str) -> None:
         """Store rules of another registry, so that the next run uses them and processes all documents. Does nothing if
         the next run would use the same rules anyway."""
         last = self.last_run()
         if last is None or remembered(last, self._index.settings) != (rules.match, rules.group):
-            stored = self._stored_run()
-            self._note(stored, LastRun(finished=False, evidence=False, rules=rules), at)
+            self._store.create()
+            self._note(LastRun(finished=False, evidence=False, rules=rules), at)
 
-    def _note(self, before: StoredDocument | None, run: LastRun, at: str) -> None:
-        self._store.create()
+    def _note(self, run: LastRun, at: str) -> None:
         settings = None if run.rules is None else encode_rules(run.rules)
         value = {
             "finished": run.finished,
@@ -322,7 +327,7 @@ class Registry:
             "clusters": None if run.clusters is None else asdict(run.clusters),
             "unsatisfied": run.unsatisfied,
         }
-        self._store.put(_RUN, {"kind": "run", "settings": settings, "value": value}, before)
+        self._run = self._store.put(_RUN, {"kind": "run", "settings": settings, "value": value}, self._run)
 
     def version(self) -> tuple[str, int] | None:
         """Changes with every run that has changed anything; None before the first one."""
@@ -330,7 +335,8 @@ class Registry:
         return None if stored is None else (str(stored.source.get("value")), stored.seq_no)
 
     def _stored_run(self) -> StoredDocument | None:
-        return self._store.read(_RUN) if self._store.exists() else None
+        self._run = self._store.read(_RUN) if self._store.exists() else None
+        return self._run
 
     def records(self, ids: Collection[str]) -> dict[str, GroupRecord]:
         """The records of these ids, including ended groups; without those that do not exist."""
@@ -342,13 +348,13 @@ class Registry:
     def living(self) -> dict[str, GroupRecord | None]:
         """Id -> record of each group that has not ended, including those that a run wrote just before it was killed;
         None for a record that no run has stored, and that the next one replaces or deletes."""
-        if not self._store.refreshed():
+        if not self._searchable():
             return {}
         return {hit.id: _entry(hit.id, hit.source) for hit in self._hits(_living(())) if hit.id != _RUN}
 
     def sizes(self) -> Iterator[tuple[str, Any]]:
         """Id and size of each group that has not ended, as they are stored; None for a group without a size."""
-        if self._store.refreshed():
+        if self._searchable():
             names = {"group": "group", "size": "size"}
             for one in self._store.buckets(_living(()), names, optional=["size"]):
                 yield one["group"], one["size"]
@@ -410,14 +416,14 @@ class Registry:
     def clusters(self, ids: Collection[str] | None = None) -> dict[str, SplitCluster | None]:
         """Id -> record of each cluster that has one of these group ids, or of all; None for a record that no run has
         stored, and that the next one replaces."""
-        if not self._store.refreshed():
+        if (ids is not None and not ids) or not self._searchable():
             return {}
         queries = [_CLUSTERS] if ids is None else map(_clusters_with, chunked(sorted(ids), MAX_TERMS))
         return {hit.id: _cluster(hit.source) for query in queries for hit in self._hits(query)}
 
     def count_clusters(self) -> int:
-        """The number of records of clusters."""
-        return self._store.count(_CLUSTERS) if self._store.refreshed() else 0
+        """The number of records of clusters that a search finds: all that a finished run has written."""
+        return self._store.count(_CLUSTERS) if self._store.exists() else 0
 
     def related(self, ids: Collection[str]) -> set[str]:
         """The ids of all groups, and documents alone, in the clusters of these ids."""
@@ -425,7 +431,7 @@ class Registry:
 
     def alone(self) -> Iterator[str]:
         """The group ids of the documents that are alone, although they are in a cluster."""
-        if self._store.refreshed():
+        if self._searchable():
             for hit in self._hits(all_of(_CLUSTERS, {"exists": {"field": "alone"}})):
                 one = _cluster(hit.source)
                 yield from () if one is None else one.alone
@@ -455,8 +461,8 @@ class Registry:
         self, records: Iterable[GroupRecord], clusters: ClusterUpdate = NO_UPDATE, damaged: Iterable[str] = ()
     ) -> None:
         """Delete the ``damaged`` records, store records in the given order, replacing existing ones, and delete those
-        of former clusters. Raises `RequestError` if one is rejected."""
-        self._store.create()
+        of former clusters. Raises `RequestError` if one is rejected. Call it after `Lease.check`, which shows that the
+        registry exists."""
         actions = chain(
             (Action("delete", self.name, id, {}) for id in damaged),
             (Action("index", self.name, one.group, _source(one)) for one in records),
