@@ -205,27 +205,33 @@ class Run(GroupRun):
         self.registry.note_begun(result.at)
         self.registry.write(result.updates, result.clusters, result.damaged)
         lease.check()
-        written = self.write_and_note(result)
+        texts = None if self.feed is None else ChangeFeed(self.index, Consumer.TEXTS, beside=self.feed)
+        written = self.write_documents(result, workers=self.workers, note=self.noting(texts))
         self.index.documents.refresh()
-        if not (gaps or any(written.counts[left] for left in ("refused", "unsettled", "failed"))):
-            kinds = queries.principals_and_members(self.index.fields, self.index.scheme_id)
-            principals, members = kinds["principals"], kinds["members"]
-            counted = self.index.documents.counts(principals=principals, members=members)
-            if self.feed is not None and self.feed.others_have_written():
-                counted = {}  # documents that were deleted during the run are missing from these numbers
-            self.registry.note_ended(
-                self.rules,
-                result.at,
-                evidence=self.evidence is not None,
-                counted=counted,
-                clusters=result.cluster_sum,
-                unsatisfied=result.linked.decisions.unsatisfied,
-            )
-            for feed in (self.feed, self.field_feed):
-                if feed is not None:
-                    feed.store(whole=True)
-            if self.decisions is not None:
-                self.decisions.settle(waiting)
+        if gaps or any(written.counts[left] for left in ("refused", "unsettled", "failed")):
+            if texts is not None:
+                texts.store(whole=False)
+            return written, stored
+        kinds = queries.principals_and_members(self.index.fields, self.index.scheme_id)
+        principals, members = kinds["principals"], kinds["members"]
+        counted = self.index.documents.counts(principals=principals, members=members)
+        now = None if self.feed is None else self.feed.states_now()
+        if self.feed is not None and self.feed.others_have_written(now):
+            counted = {}  # documents that were deleted during the run are missing from these numbers
+        self.registry.note_ended(
+            self.rules,
+            result.at,
+            evidence=self.evidence is not None,
+            counted=counted,
+            clusters=result.cluster_sum,
+            unsatisfied=result.linked.decisions.unsatisfied,
+        )
+        if self.feed is not None:
+            self.feed.store(whole=True, now=now, also=texts)
+        if self.field_feed is not None:
+            self.field_feed.store(whole=True)
+        if self.decisions is not None:
+            self.decisions.settle(waiting)
         return written, stored
 
     def write_documents(
@@ -235,20 +241,16 @@ class Run(GroupRun):
         writer, corpus = self.index.storage.field_writer(), result.linked.verified.corpus
         return write_groups(writer, corpus, result.writes, batch=self.batch, workers=workers, note=note)
 
-    def write_and_note(self, result: GroupingResult) -> BulkCounts:
-        """Store the groups in the documents, and note these writes in the change feeds. They change no text, so the
-        next run of ``enrich`` need not read the documents, unless another client has changed them before."""
-        if self.feed is None or not result.writes:
-            return self.write_documents(result, workers=self.workers)
-        groups, texts = self.feed, ChangeFeed(self.index, Consumer.TEXTS)
+    def noting(self, texts: ChangeFeed | None) -> Callable[[Outcome], None]:
+        """Notes the writes of groups in the change feeds, of groups and of ``texts``. They change no text, so the next
+        run of ``enrich`` need not read the documents, unless another client has changed them before."""
 
         def note(outcome: Outcome) -> None:
-            groups.note_written(outcome)
-            texts.note_rewritten(outcome)
+            if self.feed is not None and texts is not None:
+                self.feed.note_written(outcome)
+                texts.note_rewritten(outcome)
 
-        written = self.write_documents(result, workers=self.workers, note=note)
-        texts.store(whole=False)
-        return written
+        return note
 
     def groups_held(self, linked: LinkedClasses, found: Boilerplate) -> int:
         """The number of groups that only boilerplate holds together, by the resemblance."""
@@ -277,8 +279,7 @@ class Run(GroupRun):
     def note_mirrored(self, mirrored: GroupIdsWritten | None) -> None:
         """Note copies of group ids that were written into documents: they change no field of a rule."""
         if self.field_feed is not None and mirrored is not None:
-            self.field_feed.note_all_written(mirrored.written)
-            self.field_feed.store(whole=False)
+            self.field_feed.store_all_written(mirrored.written)
 
     def report(
         self,

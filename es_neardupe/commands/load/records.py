@@ -156,8 +156,7 @@ def load_records(
             numeric += "numeric" in fields
     if not run.dry_run:
         index.documents.refresh()
-        feed.note_all_written(counts["written"])
-        feed.store(whole=False)
+        feed.store_all_written(counts["written"])
     screened = None if screen is None else screen.report.counts
     matching = 0 if screened is None else screened.skipped
     return LoadReport(

@@ -24,10 +24,11 @@ import time
 from array import array
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -175,6 +176,10 @@ class _ShardState(NamedTuple):
     """The greatest number of a write."""
 
 
+ShardStates = Mapping[str, list[_ShardState]]
+"""Concrete index -> the states of its shards."""
+
+
 class ChangeFeed:
     """The documents that a consumer has not processed, and the progress of one run of it.
 
@@ -182,10 +187,13 @@ class ChangeFeed:
     `IncompleteAnswer` while shards are missing.
     """
 
-    def __init__(self, index: IndexHandle, consumer: Consumer, *, stores: bool = True) -> None:
-        """``index``: an opened index. ``stores``: false for a dry run, which stores no progress."""
+    def __init__(
+        self, index: IndexHandle, consumer: Consumer, *, stores: bool = True, beside: ChangeFeed | None = None
+    ) -> None:
+        """``index``: an opened index. ``stores``: false for a dry run, which stores no progress. ``beside``: the feed
+        of another consumer, which was opened by this run; nothing is read again."""
         self._index = index
-        self._registry = HiddenStore(index, HiddenIndex.GROUPS)
+        self._progress: _StoredProgress = _StoredProgress(index) if beside is None else beside._progress
         self._stores = stores
         self._consumer = consumer
         self._done: dict[_Shard, array[int]] = defaultdict(lambda: array("q"))
@@ -194,21 +202,23 @@ class ChangeFeed:
         self._written: dict[_Shard, tuple[int, int]] = {}
         """First and last number of a shard's writes, of a run that does not note single ones."""
         self._saved = time.monotonic()
-        self._states: dict[str, list[_ShardState]] = {}
+        self._states: ShardStates = {}
         self._processed: dict[_Shard, SeqNos] = {}
         self._kept_before: dict[_Shard, SeqNos] = {}
         self.reason: str | None = None
         """Why changes cannot be noticed, or progress cannot be stored; None without an obstacle."""
         self.unknown: dict[str, str] = {}
         """Concrete index -> why its changes before this run are unknown; later ones are noticed."""
-        found: Mapping[Consumer, _Stored] = {}
-        try:
-            self._states = _shard_states(index)
-            stored = self._registry.read(_FEED) if self._registry.exists() else None
-            found = _decode(stored).get(index.scheme_id, {})
-        except (RequestError, NameTaken) as error:
-            self.reason = _words(error)
-        refresh(index.client, index.path)
+        if beside is None:
+            try:
+                self._states = _shard_states(index)
+                self._progress.read()
+            except (RequestError, NameTaken) as error:
+                self.reason = _words(error)
+            refresh(index.client, index.path)
+        else:
+            self._states, self.reason = beside._states, beside.reason
+        found = self._progress.stored.get(index.scheme_id, {})
         for name, states in self._states.items() if self.reason is None else ():
             uuid = index.target.uuids[name]
             shards = found.get(consumer, {}).get(uuid)
@@ -341,13 +351,14 @@ class ChangeFeed:
             for shard, numbers in others.items():
                 own[shard].extend(numbers)
 
-    def others_have_written(self) -> bool:
-        """Whether other clients have written or deleted documents since the feed was opened, or perhaps have. For a run
-        that notes nothing but its own writes, and all of them."""
-        if self.reason is not None:
-            return True
-        now = _shard_states(self._index)
-        return any(
+    def states_now(self) -> ShardStates | None:
+        """The states of the shards now; None if changes cannot be noticed."""
+        return None if self.reason is not None else _shard_states(self._index)
+
+    def others_have_written(self, now: ShardStates | None) -> bool:
+        """Whether other clients have written or deleted documents between the opening of the feed and ``now``, or
+        perhaps have. For a run that notes nothing but its own writes, and all of them."""
+        return now is None or any(
             current.last - state.last != len(self._done[name, shard])
             for name, states in self._states.items()
             for shard, (state, current) in enumerate(zip(states, now[name], strict=True))
@@ -362,11 +373,12 @@ class ChangeFeed:
         """Store that changes of those of these indices that are `unknown` are noticed from now on, even if this run is
         killed: none of their documents so far has a fingerprint that could be out of date."""
         if started := names & self.unknown.keys():
-            self._store(started)
+            self._store(started, self._states)
 
-    def note_all_written(self, number: int) -> None:
-        """Note the writes of a run that does not know their shards, if there were no others since the feed was opened:
-        ``number`` writes in all. Otherwise nothing is noted, and the next run reads the documents that were written."""
+    def store_all_written(self, number: int) -> None:
+        """Store the writes of a run that does not know their shards, if there were no others since the feed was opened:
+        ``number`` writes in all. Otherwise nothing is stored, and the next run reads the documents that were
+        written."""
         if self.reason is not None or not self._stores:
             return
         with suppress(RequestError):
@@ -378,6 +390,7 @@ class ChangeFeed:
             }
             if sum(last + 1 - first for first, last in written.values()) == number:
                 self._written = {shard: pair for shard, pair in written.items() if pair[0] <= pair[1]}
+                self.store(whole=False, now=now)
 
     def save(self) -> None:
         """Store the noted documents, if this was not done in the last minute. Does nothing while shards are missing."""
@@ -385,40 +398,58 @@ class ChangeFeed:
             with suppress(IncompleteAnswer):
                 self._store(set())
 
-    def store(self, *, whole: bool, skipped: Set[str] = frozenset()) -> None:
+    def store(
+        self,
+        *,
+        whole: bool,
+        skipped: Set[str] = frozenset(),
+        now: ShardStates | None = None,
+        also: ChangeFeed | None = None,
+    ) -> None:
         """Store the noted documents as processed. ``whole``: all documents that `changed` matches were processed too,
-        except those that were left, and in `unknown` indices all documents, except in ``skipped`` ones. Sets `reason`
-        if this is not possible. Does nothing while shards are missing: the next run reads the documents again."""
+        except those that were left, and in `unknown` indices all documents, except in ``skipped`` ones. ``now``: the
+        states of the shards after the writes of the run, if they are known. ``also``: the feed beside this one, whose
+        noted documents are stored too. Sets `reason` if this is not possible. Does nothing while shards are missing:
+        the next run reads the documents again."""
         with suppress(IncompleteAnswer):
-            self._store(set(self._states) - skipped if whole else set())
+            self._store(set(self._states) - skipped if whole else set(), now, also)
 
-    def _store(self, up_to_checkpoint: Set[str]) -> None:
+    def _store(
+        self, up_to_checkpoint: Set[str], now: ShardStates | None = None, also: ChangeFeed | None = None
+    ) -> None:
         """Add the noted documents to what is stored, and all documents up to the checkpoints of some indices."""
-        if self.reason is not None or not self._stores:
+        if self.reason is not None or not self._stores or self._is_stored(up_to_checkpoint):
             return
         try:
-            self._registry.create()
-            now = _shard_states(self._index)
-            for _ in range(_TRIES):
-                before = self._registry.read(_FEED)
-                with suppress(Conflict):  # another run has stored something in between
-                    self._registry.put(_FEED, self._document(before, now, up_to_checkpoint), before)
-                    self._superseded -= up_to_checkpoint
-                    self._saved = time.monotonic()
-                    return
-            self.reason = f"other runs kept writing document {_FEED} of index {self._registry.name}"
+            states = now or _shard_states(self._index)
+
+            def added(before: _AllProgress) -> _AllProgress:
+                value = self._value(before, states, up_to_checkpoint)
+                return value if also is None else also._value(value, states, set())
+
+            if self._progress.write(added):
+                self._superseded -= up_to_checkpoint
+                self._saved = time.monotonic()
+            else:
+                self.reason = f"other runs kept writing document {_FEED} of index {self._progress.name}"
         except (RequestError, NameTaken) as error:
             self.reason = _words(error)
 
-    def _document(
-        self, before: StoredDocument | None, now: Mapping[str, list[_ShardState]], up_to_checkpoint: Set[str]
-    ) -> JSON:
-        """The document to store. Noted documents beyond the checkpoints of ``now`` are left to the next run."""
-        stored = _decode(before).get(self._index.scheme_id, {})
+    def _is_stored(self, up_to_checkpoint: Set[str]) -> bool:
+        """Whether the run has noted nothing, and all documents up to the checkpoints of some indices were processed
+        before it."""
+        noted = any(chain(self._done.values(), self._left.values(), self._kept.values(), self._written))
+        before = self._progress.stored
+        return not noted and self._value(before, self._states, up_to_checkpoint) == before
+
+    def _value(self, before: _AllProgress, now: ShardStates, whole: Set[str]) -> _AllProgress:
+        """What is stored, with the progress of this run: the noted documents, and all up to the checkpoints of the
+        ``whole`` indices. Noted documents beyond the checkpoints of ``now`` are left to the next run."""
+        stored = before.get(self._index.scheme_id, {})
         known, processed = stored.get(self._consumer, {}), _Stored()
         for name, uuid in self._index.target.uuids.items():
             shards = {} if name in self._superseded else known.get(uuid, {})
-            if not shards and name not in up_to_checkpoint:
+            if not shards and name not in whole:
                 continue  # it is unknown what was processed before
             processed[uuid] = {}
             for shard, (state, current) in enumerate(zip(self._states[name], now[name], strict=False)):
@@ -432,13 +463,12 @@ class ChangeFeed:
                 if shard in shards and shards[shard].history == state.history:
                     done |= SeqNos(shards[shard].ranges)
                     kept |= SeqNos(shards[shard].kept)
-                if name in up_to_checkpoint:
+                if name in whole:
                     done |= SeqNos([(0, state.checkpoint)]) - SeqNos.of(self._left[name, shard])
                 processed[uuid][shard] = _Progress(
                     state.history, done.longest(_MAX_RANGES).pairs, kept.latest(_MAX_RANGES).pairs
                 )
-        value = _FORM.written({self._index.scheme_id: {**stored, self._consumer: processed}})
-        return {"kind": "feed", "value": json.loads(to_json(value))}
+        return {self._index.scheme_id: {**stored, self._consumer: processed}}
 
 
 def _why_unknown(stored: Mapping[int, _Progress] | None, states: Sequence[_ShardState]) -> str | None:
@@ -474,8 +504,8 @@ _STATS: Params = {
 }
 
 
-def _shard_states(index: IndexHandle) -> dict[str, list[_ShardState]]:
-    """Concrete index -> the states of its shards, as their primaries know them.
+def _shard_states(index: IndexHandle) -> ShardStates:
+    """The states of the shards of an index, as their primaries know them.
 
     Raises `RequestError` if the server does not report them.
     """
@@ -528,13 +558,40 @@ class _Progress:
 _Stored = dict[str, dict[int, _Progress]]
 """Uuid of an index -> number of a shard -> progress."""
 
-_FORM: StoredJson[dict[str, dict[Consumer, _Stored]]] = StoredJson(dict[str, dict[Consumer, _Stored]])
+_AllProgress = dict[str, dict[Consumer, _Stored]]
 """By scheme, and by consumer."""
 
+_FORM: StoredJson[_AllProgress] = StoredJson(_AllProgress)
 
-def _decode(document: StoredDocument | None) -> dict[str, dict[Consumer, _Stored]]:
-    """What was stored; nothing if it cannot be read: then progress begins anew."""
-    try:
-        return {} if document is None else _FORM.read(document.source.get("value"))
-    except ValueError:
-        return {}
+
+class _StoredProgress:
+    """The document in the registry with the progress of all consumers."""
+
+    def __init__(self, index: IndexHandle) -> None:
+        self._registry = HiddenStore(index, HiddenIndex.GROUPS)
+        self.name = self._registry.name
+        self._document: StoredDocument | None = None
+        """As it was read or written last."""
+
+    def read(self) -> None:
+        """Read what is stored now. Raises `NameTaken` if another index has the name of the registry."""
+        self._document = self._registry.read(_FEED) if self._registry.exists() else None
+
+    @property
+    def stored(self) -> _AllProgress:
+        """What was stored; nothing if it cannot be read: then progress begins anew."""
+        try:
+            return {} if self._document is None else _FORM.read(self._document.source.get("value"))
+        except ValueError:
+            return {}
+
+    def write(self, added: Callable[[_AllProgress], _AllProgress]) -> bool:
+        """Replace what is stored by ``added`` of it; False if other runs keep writing it."""
+        self._registry.create()
+        for _ in range(_TRIES):
+            value = json.loads(to_json(_FORM.written(added(self.stored))))
+            with suppress(Conflict):  # another run has stored something since it was read
+                self._document = self._registry.put(_FEED, {"kind": "feed", "value": value}, self._document)
+                return True
+            self.read()
+        return False
