@@ -27,13 +27,15 @@ class Recording(FakeClient):
         super().__init__()
         self.stored = stored
         self.sent: list[str] = []
+        self.missing = ""
+        """The type of the error for what is missing."""
 
     def request(self, method: str, path: str, *, params: Any = None, body: Any = None) -> Any:
         self.sent.append(f"{method} {path}")
         if method == "PUT":
             raise Conflict("another version", status=409)
         if method != "POST" and self.stored is None:
-            raise NotFound("nothing here", status=404)
+            raise NotFound("nothing here", status=404, type=self.missing)
         return {"_source": self.stored, "_seq_no": 3, "_primary_term": 1}
 
     def bulk(self, body: bytes, *, params: Any = None) -> Any:
@@ -57,6 +59,26 @@ def test_an_index_that_does_not_exist() -> None:
     store.delete("run")
     documents = f"/{NAME}/_doc/run"
     assert client.sent == [f"GET /{NAME}/_mapping", f"GET {documents}", f"DELETE {documents}"]
+
+
+def test_a_document_of_an_index_that_must_exist() -> None:
+    """The server would create the index for a write."""
+    client = Recording(None)
+    assert HiddenDocuments(client, NAME).read("lease", existing=True) is None  # only the document is missing
+    client.missing = "index_not_found_exception"
+    assert HiddenDocuments(client, NAME).read("lease") is None
+    with pytest.raises(NotFound):
+        HiddenDocuments(client, NAME).read("lease", existing=True)
+
+
+def test_what_writes_asks_again_whether_there_is_an_index() -> None:
+    client = Recording(None)
+    index = index_of(client, TARGET)
+    assert [HiddenStore(index, HiddenIndex.GROUPS).exists() for _ in range(2)] == [False, False]
+    assert client.sent == [f"GET /{NAME}/_mapping"]
+    with pytest.raises(Conflict):  # of another client, which was faster
+        HiddenStore(index, HiddenIndex.GROUPS).create()
+    assert client.sent[1:] == [f"GET /{NAME}/_mapping", f"PUT /{NAME}"]
 
 
 def test_documents_are_visible_once_all_are_written() -> None:
