@@ -44,6 +44,7 @@ GET /t
 GET /groups/_mapping
 GET /groups/_doc/run
 GET /privileges
+GET /groups/_mapping
 GET /groups/_doc/lease
 PUT /groups/_doc/lease
 GET /*groups/_mapping
@@ -95,6 +96,7 @@ GET /t
 GET /groups/_mapping
 GET /groups/_doc/run
 GET /privileges
+GET /groups/_mapping
 GET /groups/_doc/lease
 PUT /groups/_doc/lease
 GET /*groups/_mapping

@@ -75,8 +75,7 @@ def held(
     it is renewed, and what `hidden_indices.ensure` raises if the registry cannot be created.
     """
     registry = HiddenStore(index, HiddenIndex.GROUPS)
-    if not registry.exists():
-        registry.create()
+    registry.create()
     lease = Lease(registry, index.target, command, seconds, id, progress)
     done = Event()
     renewing = Thread(target=lease.keep, args=(done,), name="lease", daemon=True)
