@@ -10,7 +10,7 @@ import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -145,13 +145,15 @@ def scans() -> dict[str, JSON]:
 
 
 def crawl() -> dict[str, JSON]:
-    today = {"date": date.today().isoformat()}
+    new = {
+        "date": (date.today() + timedelta(days=1)).isoformat()
+    }  # of the last day, even if a day ends during the tests
     around = [" ".join(words(f"around {part}", 200)) for part in range(2)]
     return {
-        "copy": {"body": EDITED, "url": "https://copy.example/1", **today},
-        "quote": {"body": f"{around[0]} {STORY} {around[1]}", "url": "https://quote.example/1", **today},
+        "copy": {"body": EDITED, "url": "https://copy.example/1", **new},
+        "quote": {"body": f"{around[0]} {STORY} {around[1]}", "url": "https://quote.example/1", **new},
         "old": {"body": STORY, "url": "https://old.example/1", "date": "2020-01-01"},
-        "other": {"body": OTHER, "url": "https://other.example/1", **today},
+        "other": {"body": OTHER, "url": "https://other.example/1", **new},
     }
 
 
