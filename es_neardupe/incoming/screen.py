@@ -102,7 +102,7 @@ class Screen:
 
     def _renewed(self, buckets: StoredBuckets) -> bool:
         """Whether the documents of the buckets are still those of the index. Then they are kept."""
-        if not len(buckets) or buckets.versions is None or len(buckets.keys) > queries.MAX_TERMS:
+        if not buckets.renewable or len(buckets.keys) > queries.MAX_TERMS:
             return False
         try:
             found = self.index.documents.search(queries.sequence_numbers(self.index.fields, sorted(buckets.keys)))

@@ -24,10 +24,14 @@ MAXIMUM = 50_000
 SECONDS = 5.0
 """How long they are kept without a look at the index: what other clients write meanwhile is not among them."""
 
+LONGEST = 60.0
+"""Seconds after which they are read again even if their number and sequence numbers are the same: those of documents
+in several shards can be so by chance."""
+
 
 class Versions(NamedTuple):
-    """Which versions of documents some are. Since no two writes of a shard have the same sequence number, others have
-    another sum, or another number."""
+    """Which versions of documents some are. Since a write has a greater sequence number than all earlier ones of its
+    shard, other versions in the same shard have another sum, or another number."""
 
     number: int
     total: int
@@ -95,6 +99,7 @@ class StoredBuckets:
         self._copies: dict[int, list[Candidate]] = {}
         """The documents with the texts that were asked for, principals first."""
         self._leaders: dict[object, Hit] = {}
+        self._begun = time.monotonic()
         self._arrange()
         self.renew()
 
@@ -102,6 +107,11 @@ class StoredBuckets:
     def expired(self) -> bool:
         """Whether the documents may have changed."""
         return time.monotonic() > self._until
+
+    @property
+    def renewable(self) -> bool:
+        """Whether a look at the index can show that the documents are the same."""
+        return bool(self._hits) and self.versions is not None and time.monotonic() < self._begun + LONGEST
 
     def renew(self) -> None:
         """Keep the documents from now on, since they are those of the index."""

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from es_neardupe.incoming import nearest
+from es_neardupe.incoming import nearest, stored_buckets
 from es_neardupe.incoming.piece import NO_FIELDS, stored_candidate
 from es_neardupe.incoming.recent_documents import Candidate
 from es_neardupe.incoming.stored_buckets import StoredBuckets, Versions
@@ -122,6 +122,14 @@ def test_versions_are_those_of_all_documents_that_were_read() -> None:
     unknown.seq_no = None
     buckets.add([[unknown]], [])
     assert buckets.versions is None
+
+
+def test_documents_are_read_again_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even if they seem to be the same."""
+    buckets = filled([document(0, random.Random(0))], fold=True)
+    assert buckets.renewable
+    monkeypatch.setattr(stored_buckets, "LONGEST", 0)
+    assert not buckets.renewable
 
 
 def test_leaders_are_principals() -> None:
