@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import re
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -165,10 +164,15 @@ def find(index: IndexHandle, kind: HiddenIndex) -> str | None:
     deleted in the meantime, without the mark, so `ensure` asks again.
     """
     name = hidden_index_name(index.target, kind)
-    exists, at = index.hidden.get(name, (False, -math.inf))
-    if time.monotonic() < at + _REMEMBERED:
-        return name if exists else None
-    return _found(index, kind)
+    if (exists := _remembered(index, name, _REMEMBERED)) is None:
+        return _found(index, kind)
+    return name if exists else None
+
+
+def _remembered(index: IndexHandle, name: str, seconds: float) -> bool | None:
+    """Whether a hidden index exists, if that was found in the last seconds; None if not."""
+    exists, at = index.hidden.get(name, (None, 0.0))
+    return exists if time.monotonic() < at + seconds else None
 
 
 def _found(index: IndexHandle, kind: HiddenIndex) -> str | None:
@@ -197,8 +201,7 @@ def ensure(index: IndexHandle, kind: HiddenIndex) -> str:
     Raises `NameTaken` if another index has this name, and `RequestError` if the user may not create it.
     """
     name = hidden_index_name(index.target, kind)
-    exists, at = index.hidden.get(name, (False, -math.inf))
-    if (exists and time.monotonic() < at + _AT_ONCE) or _found(index, kind) is not None:
+    if _remembered(index, name, _AT_ONCE) or _found(index, kind) is not None:
         return name
     settings = hidden_settings(index.client.server, shards=1)
     mapping = {"_meta": _mark(index.target, kind).to_meta(), **load_mapping(kind.value)}
