@@ -9,10 +9,8 @@ import base64
 import binascii
 import re
 import secrets
-import sys
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
-from functools import partial
 from typing import Any
 
 import xxhash
@@ -25,12 +23,6 @@ _CONTENT = re.compile(r"[0-9a-f]{32}")
 _SAMPLE = re.compile(r"[A-Za-z0-9_-]{8}")
 _URL_SAFE = bytes.maketrans(b"+/", b"-_")
 _GROUP = re.compile(r"[A-Za-z0-9_-]{16}")
-
-
-if sys.version_info >= (3, 11):
-    _decoded = partial(binascii.a2b_base64, strict_mode=True)  # what `base64` calls
-else:
-    _decoded = partial(base64.b64decode, validate=True)
 
 
 def timestamp() -> str:
@@ -105,7 +97,7 @@ def decode(stored: Mapping[str, Any]) -> Fingerprint:
 def decode_signature(stored: Mapping[str, Any]) -> bytes:
     """Decode only the signature. Raises `CorruptFingerprint`."""
     try:
-        return _decoded(stored.get("signature") or "")
+        return base64.b64decode(stored.get("signature") or "", validate=True)
     except (TypeError, ValueError) as error:
         raise CorruptFingerprint(f"A stored signature cannot be read: {error!r}.") from error
 
