@@ -109,7 +109,7 @@ class Screen:
         except (IncompleteAnswer, RequestError):  # not all servers add up sequence numbers
             return False
         values = [found["aggregations"][name]["value"] for name in ("sum", "max")]
-        if (found["hits"]["total"]["value"], *values) != buckets.versions:
+        if (found["hits"]["total"]["value"], *values) != buckets.seq_nos:
             return False
         buckets.renew()
         return True

@@ -29,22 +29,23 @@ LONGEST = 60.0
 in several shards can be so by chance."""
 
 
-class Versions(NamedTuple):
-    """Which versions of documents some are. Since a write has a greater sequence number than all earlier ones of its
-    shard, other versions in the same shard have another sum, or another number."""
+class SequenceNumbers(NamedTuple):
+    """Those of some documents, which tell whether they have changed. Since a write has a greater sequence number than all earlier ones of its
+    shard, changed documents in one shard have another sum, or there are more or fewer."""
 
-    number: int
+    documents: int
+    """How many there are."""
     total: int
-    """The sum of their sequence numbers."""
+    """Their sum."""
     last: int
-    """The greatest of these; -1 without documents."""
+    """The greatest; -1 without documents."""
 
 
 _KEY_BITS = np.uint64(42)
 """Bits of a key without its position."""
 
 _TEXT_BITS = np.uint64(22)
-"""Bits of the number of a text beside these."""
+"""Bits of the number of a text, below those of the key."""
 
 _TEXT_MASK = np.uint64((1 << 22) - 1)
 
@@ -80,7 +81,7 @@ class StoredBuckets:
         """``candidate`` makes a candidate of a document. ``fold``: whether documents with the same content hash are one
         text."""
         self._scheme, self._prefix, self._candidate, self._fold = scheme, prefix, candidate, fold
-        self.versions: Versions | None = Versions(0, 0, -1)
+        self.seq_nos: SequenceNumbers | None = SequenceNumbers(0, 0, -1)
         """Those of the documents; None if they are not known, or not all documents are here."""
         self.keys: set[str] = set()
         """Keys whose documents are all here."""
@@ -111,7 +112,7 @@ class StoredBuckets:
     @property
     def renewable(self) -> bool:
         """Whether a look at the index can show that the documents are the same."""
-        return bool(self._hits) and self.versions is not None and time.monotonic() < self._begun + LONGEST
+        return bool(self._hits) and self.seq_nos is not None and time.monotonic() < self._begun + LONGEST
 
     def renew(self) -> None:
         """Keep the documents from now on, since they are those of the index."""
@@ -119,7 +120,7 @@ class StoredBuckets:
 
     def expire(self) -> None:
         """Keep the documents for this piece only, since there is no room for others."""
-        self._until, self.versions = 0.0, None
+        self._until, self.seq_nos = 0.0, None
 
     def __len__(self) -> int:
         return len(self._hits)
@@ -155,13 +156,13 @@ class StoredBuckets:
         return unsigned
 
     def _count(self, seq_nos: Sequence[int | None]) -> None:
-        """Count the versions of documents; a few servers do not tell them."""
+        """Add the sequence numbers of documents; some servers do not return them."""
         known = [one for one in seq_nos if one is not None]
-        if self.versions is not None and len(known) == len(seq_nos):
-            number, total, last = self.versions
-            self.versions = Versions(number + len(known), total + sum(known), max([last, *known]))
+        if self.seq_nos is not None and len(known) == len(seq_nos):
+            documents, total, last = self.seq_nos
+            self.seq_nos = SequenceNumbers(documents + len(known), total + sum(known), max([last, *known]))
         else:
-            self.versions = None
+            self.seq_nos = None
 
     def _text(self, reference: Reference, content: object, hashes: bytes) -> int:
         """The number of a text: documents with the same content hash have the same keys, unless one is damaged."""

@@ -14,7 +14,7 @@ import pytest
 from es_neardupe.incoming import nearest, stored_buckets
 from es_neardupe.incoming.piece import NO_FIELDS, stored_candidate
 from es_neardupe.incoming.recent_documents import Candidate
-from es_neardupe.incoming.stored_buckets import StoredBuckets, Versions
+from es_neardupe.incoming.stored_buckets import SequenceNumbers, StoredBuckets
 from es_neardupe.keys.bands import band_keys
 from es_neardupe.keys.scheme import Scheme
 from es_neardupe.records import Hit
@@ -112,16 +112,16 @@ def test_only_those_with_most_keys_are_compared_by_signature(monkeypatch: pytest
         assert (len(found.texts), sum(found.sizes) + found.others) == (20, found.number)
 
 
-def test_versions_are_those_of_all_documents_that_were_read() -> None:
+def test_sequence_numbers_are_those_of_all_documents_that_were_read() -> None:
     """Those without a signature count too, and a document that is read again does not."""
     stored = [document(number, random.Random(number)) for number in range(9)]
     buckets = filled(stored[:6], stored[4:8], fold=True)
     buckets.add([[hit(stored[8], signature=None)]], [])
-    assert buckets.versions == Versions(9, sum(range(9)), 8)
+    assert buckets.seq_nos == SequenceNumbers(9, sum(range(9)), 8)
     unknown = hit(document(9, random.Random(9)))
     unknown.seq_no = None
     buckets.add([[unknown]], [])
-    assert buckets.versions is None
+    assert buckets.seq_nos is None
 
 
 def test_documents_are_read_again_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
