@@ -38,7 +38,7 @@ GET /groups/_mapping
 PUT /groups/_doc/feed
 POST /t/_search
 """
-FIRST_GROUP = """
+BEGIN_GROUP = """
 GET /t/_mapping
 GET /t
 GET /groups/_mapping
@@ -54,7 +54,8 @@ GET /groups/_doc/feed
 POST /t/_refresh
 GET /decisions/_mapping
 POST /t/_search
-POST /t/_search
+"""
+FIRST_GROUP = f"""{BEGIN_GROUP}POST /t/_search
 POST /t/_search
 POST /_mget
 POST /groups/_refresh
@@ -90,23 +91,7 @@ POST /_mget
 POST /_mget
 POST /_mget
 """
-GROUP = """
-GET /t/_mapping
-GET /t
-GET /groups/_mapping
-GET /groups/_doc/run
-GET /privileges
-GET /groups/_mapping
-GET /groups/_doc/lease
-PUT /groups/_doc/lease
-GET /*groups/_mapping
-GET /groups/_doc/run
-GET /t/_stats
-GET /groups/_doc/feed
-POST /t/_refresh
-GET /decisions/_mapping
-POST /t/_search
-POST /groups/_search
+GROUP = f"""{BEGIN_GROUP}POST /groups/_search
 POST /t/_search
 POST /groups/_search
 GET /groups/_doc/lease
