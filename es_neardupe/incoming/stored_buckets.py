@@ -30,8 +30,8 @@ in several shards can be so by chance."""
 
 
 class SequenceNumbers(NamedTuple):
-    """Those of some documents, which tell whether they have changed. Since a write has a greater sequence number than all earlier ones of its
-    shard, changed documents in one shard have another sum, or there are more or fewer."""
+    """Those of some documents, which tell whether they have changed. Since a write has a greater sequence number than
+    all earlier ones of its shard, changed documents in one shard have another sum, or there are more or fewer."""
 
     documents: int
     """How many there are."""
