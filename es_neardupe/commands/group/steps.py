@@ -205,7 +205,7 @@ class Run(GroupRun):
         self.registry.note_begun(result.at)
         self.registry.write(result.updates, result.clusters, result.damaged)
         lease.check()
-        texts = None if self.feed is None else ChangeFeed(self.index, Consumer.TEXTS, beside=self.feed)
+        texts = None if self.feed is None else ChangeFeed(self.index, Consumer.TEXTS, opened_with=self.feed)
         written = self.write_documents(result, workers=self.workers, note=self.noting(texts))
         self.index.documents.refresh()
         if gaps or any(written.counts[left] for left in ("refused", "unsettled", "failed")):

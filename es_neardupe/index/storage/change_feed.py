@@ -188,12 +188,12 @@ class ChangeFeed:
     """
 
     def __init__(
-        self, index: IndexHandle, consumer: Consumer, *, stores: bool = True, beside: ChangeFeed | None = None
+        self, index: IndexHandle, consumer: Consumer, *, stores: bool = True, opened_with: ChangeFeed | None = None
     ) -> None:
-        """``index``: an opened index. ``stores``: false for a dry run, which stores no progress. ``beside``: the feed
-        of another consumer, which was opened by this run; nothing is read again."""
+        """``index``: an opened index. ``stores``: false for a dry run, which stores no progress. ``opened_with``: the
+        feed of another consumer in the same run; nothing is read again."""
         self._index = index
-        self._progress: _StoredProgress = _StoredProgress(index) if beside is None else beside._progress
+        self._progress: _StoredProgress = _StoredProgress(index) if opened_with is None else opened_with._progress
         self._stores = stores
         self._consumer = consumer
         self._done: dict[_Shard, array[int]] = defaultdict(lambda: array("q"))
@@ -209,7 +209,7 @@ class ChangeFeed:
         """Why changes cannot be noticed, or progress cannot be stored; None without an obstacle."""
         self.unknown: dict[str, str] = {}
         """Concrete index -> why its changes before this run are unknown; later ones are noticed."""
-        if beside is None:
+        if opened_with is None:
             try:
                 self._states = _shard_states(index)
                 self._progress.read()
@@ -217,7 +217,7 @@ class ChangeFeed:
                 self.reason = _words(error)
             refresh(index.client, index.path)
         else:
-            self._states, self.reason = beside._states, beside.reason
+            self._states, self.reason = opened_with._states, opened_with.reason
         found = self._progress.stored.get(index.scheme_id, {})
         for name, states in self._states.items() if self.reason is None else ():
             uuid = index.target.uuids[name]
@@ -408,9 +408,9 @@ class ChangeFeed:
     ) -> None:
         """Store the noted documents as processed. ``whole``: all documents that `changed` matches were processed too,
         except those that were left, and in `unknown` indices all documents, except in ``skipped`` ones. ``now``: the
-        states of the shards after the writes of the run, if they are known. ``also``: the feed beside this one, whose
-        noted documents are stored too. Sets `reason` if this is not possible. Does nothing while shards are missing:
-        the next run reads the documents again."""
+        states of the shards after the writes of the run, if they are known. ``also``: a feed that was opened with this
+        one, whose noted documents are stored too. Sets `reason` if this is not possible. Does nothing while shards are
+        missing: the next run reads the documents again."""
         with suppress(IncompleteAnswer):
             self._store(set(self._states) - skipped if whole else set(), now, also)
 
