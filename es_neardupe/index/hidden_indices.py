@@ -275,7 +275,7 @@ class HiddenDocuments(Documents):
                 raise
             return stored
         written = StoredDocument(source, answer["_seq_no"], answer["_primary_term"])
-        return written if written.primary_term else self.read(id) or written  # a collection answers 0
+        return written if written.primary_term else self.read(id) or written  # some collections answer 0
 
     def delete(self, id: str) -> None:
         """Delete a document, whatever its version; does nothing if it or the index does not exist."""

@@ -11,7 +11,7 @@ from unit_tools import FakeClient, index_of
 
 from es_neardupe import Settings
 from es_neardupe.errors import Conflict, NotFound
-from es_neardupe.index.hidden_indices import HiddenDocuments, HiddenIndex, HiddenStore
+from es_neardupe.index.hidden_indices import HiddenDocuments, HiddenIndex, HiddenStore, StoredDocument
 from es_neardupe.index.target import IndexTarget
 from es_neardupe.records import Action, Outcome
 
@@ -49,6 +49,21 @@ def test_a_write_whose_answer_was_lost_is_no_conflict() -> None:
     for other in ({"at": 2.0}, None):
         with pytest.raises(Conflict):
             HiddenDocuments(Recording(other), NAME).put("run", source, None)
+
+
+class WithoutVersions(Recording):
+    """A server that accepts a write, and does not say which version it made."""
+
+    def request(self, method: str, path: str, *, params: Any = None, body: Any = None) -> Any:
+        if method == "PUT":
+            self.stored = body
+            return {"_seq_no": 0, "_primary_term": 0}
+        return super().request(method, path, params=params, body=body)
+
+
+def test_the_version_of_a_write_is_read_if_it_is_not_told() -> None:
+    written = HiddenDocuments(WithoutVersions(None), NAME).put("run", {"at": 1.0}, None)
+    assert written == StoredDocument({"at": 1.0}, 3, 1)
 
 
 def test_an_index_that_does_not_exist() -> None:
