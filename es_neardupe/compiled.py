@@ -1,4 +1,4 @@
-"""The package's modules in C, each of which has the same in Python beside it."""
+"""The modules in C of the package; each has an equivalent in Python."""
 
 from __future__ import annotations
 
