@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +18,7 @@ FREQUENT = 8
 """A key is frequent if at least one in so many texts has it."""
 
 MOST = 1000
-"""Maximum number of texts that share most keys with a new one, whose signatures are compared."""
+"""Number of texts that share most keys with a new one, whose signatures are compared; more if more are to be found."""
 
 
 def slots_of(signatures: Sequence[bytes], size: int) -> Octets:
@@ -62,13 +61,15 @@ class TextArrays:
     with_key: I32
     """The places of the texts with each key, in the order of the keys; of one key, in their order."""
 
-    @cached_property
-    def frequent(self) -> Octets:
-        """Whether each text has each of the frequent keys, the first ones."""
+    frequent: Octets = field(default_factory=lambda: np.zeros((0, 0), np.uint8))
+    """Of the first keys, whether each text has them: what is asked often is found faster."""
+
+    def with_flags(self) -> TextArrays:
+        """The same with flags of the frequent keys."""
         sizes = np.diff(self.bounds)
         flags = np.zeros((np.count_nonzero(sizes * FREQUENT >= len(self.signatures)), len(self.signatures)), np.uint8)
         flags[np.repeat(np.arange(len(flags)), sizes[: len(flags)]), self.with_key[: self.bounds[len(flags)]]] = 1
-        return flags
+        return replace(self, frequent=flags)
 
     def common_keys(self, keys: I32) -> Ints:
         """How many of some keys each text has."""
@@ -76,18 +77,19 @@ class TextArrays:
         return np.bincount(np.concatenate(some), minlength=len(self.signatures))
 
     def nearest(self, keys: I32, signature: bytes, sizes: Ints, minimum: int, maximum: int) -> Chosen:
-        """The texts that have at least ``minimum`` of the keys, at most ``maximum``: of the 1,000 with most of them
-        those with the most similar signatures, most similar first. ``sizes``: how many documents have each text."""
+        """The texts that have at least ``minimum`` of the keys, at most ``maximum``: of the 1,000 with most of them, or
+        ``maximum`` if that is more, those with the most similar signatures, most similar first. ``sizes``: how many
+        documents have each text."""
         if kernel is None:
             return self._nearest(keys, signature, sizes, minimum, maximum)
         arrays = (keys, self.bounds, self.with_key, self.frequent, sizes, self.signatures)
-        places, equal, number, others = kernel.nearest(*arrays, signature, minimum, MOST, maximum)
+        places, equal, number, others = kernel.nearest(*arrays, signature, minimum, max(MOST, maximum), maximum)
         return Chosen(np.frombuffer(places, np.int64), np.frombuffer(equal, np.int16), number, others)
 
     def _nearest(self, keys: I32, signature: bytes, sizes: Ints, minimum: int, maximum: int) -> Chosen:
         shared = np.where(sizes > 0, self.common_keys(keys), 0)
         sharing = np.flatnonzero(shared >= minimum)
-        places = np.sort(sharing[np.argsort(-shared[sharing], kind="stable")[:MOST]])
+        places = np.sort(sharing[np.argsort(-shared[sharing], kind="stable")[: max(MOST, maximum)]])
         equal = _equal_slots(signature, self.signatures[places])
         best = np.argsort(-equal, kind="stable")[:maximum]
         others = int(sizes[sharing].sum() - sizes[places[best]].sum())

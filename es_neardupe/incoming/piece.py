@@ -17,15 +17,9 @@ from es_neardupe.candidates.who_may_meet import ReadField
 from es_neardupe.groups.rules import rules_of
 from es_neardupe.incoming import nearest
 from es_neardupe.incoming.nearest import equal_slots
-from es_neardupe.incoming.recent_documents import (
-    ByKey,
-    Candidate,
-    RecentDocuments,
-    insert,
-    preference,
-    sharing,
-)
-from es_neardupe.incoming.stored_buckets import MAXIMUM, Nearest, StoredBuckets
+from es_neardupe.incoming.recent_documents import RecentDocuments
+from es_neardupe.incoming.stored_buckets import MAXIMUM, StoredBuckets
+from es_neardupe.incoming.texts_by_key import Candidate, MayMatch, Nearest, TextsByKey, preference
 from es_neardupe.incoming.writes import Piece
 from es_neardupe.index import mapping, queries
 from es_neardupe.index.document_text import TextFields, prepared_text, values_of
@@ -52,9 +46,6 @@ _LARGE_PAGE = 5000
 
 _FIRST = 10
 """Number of texts that are compared first if more share keys with a document than may be compared."""
-
-_COPIES = 100
-"""Maximum number of documents with the same text that are looked at, until one is unchanged."""
 
 _THREADS = ThreadPoolExecutor(4, "screened")
 """Threads that send the first requests for a piece; they are started when they are needed."""
@@ -129,8 +120,8 @@ class ComparedPiece:
         fields: ComparedFields,
     ) -> None:
         self.writes = writes
-        self.references: list[Reference | None] = []
-        """Of each write; None for documents of other indices, and without an id."""
+        self.places: dict[Reference | None, list[int]] = {}
+        """The places of the writes of each document; None for documents of other indices, and without an id."""
         self.last: dict[Reference | None, int] = {}
         """The place of the last write that changes the text of a document."""
         self.documents: dict[int, Candidate] = {}
@@ -148,15 +139,15 @@ class ComparedPiece:
         self._numbers: dict[Candidate, I32] = {}
         """The numbers of the keys of each new document that texts of the buckets have."""
         self._stored: dict[Reference, Candidate] = {}
-        self._by_key: ByKey = {}
         self._most_shared: dict[Candidate, list[Candidate]] = {}
         """Of new documents that share keys with very many, the stored ones that share most."""
         self._candidates: dict[Candidate, list[list[Candidate]]] = {}
         """Of each new document, the candidates with most shared keys first; of each content, principals first."""
-        self._texts: dict[Candidate, list[list[Candidate]]] = {}
-        """Of new documents that share keys with very many, the texts that are not in the buckets."""
+        self._near: dict[Candidate, list[Nearest]] = {}
+        """Of each new document, the nearest texts of earlier writes, and of the stored documents that are not in the
+        buckets."""
         self._left_out = Counter[Candidate]()
-        """Of each of these, the number of documents with a key that were not looked at."""
+        """Of each new document, the number of documents with its keys that a search has left out."""
         self._similarity: dict[tuple[Candidate, Candidate], float] = {}
         self._lost: set[Candidate] = set()
         """First candidates with copies that were changed or deleted since they got their keys."""
@@ -253,7 +244,6 @@ class ComparedPiece:
 
     def _insert(self, document: Candidate) -> None:
         self._stored[document.reference] = document
-        insert(self._by_key, document)
         if document.principal and document.group is not None:
             self._leaders[document.group] = document
 
@@ -267,38 +257,41 @@ class ComparedPiece:
 
     # -- comparison
 
+    @cached_property
+    def _found(self) -> TextsByKey:
+        """The stored documents that the run has not replaced, but for those of the buckets."""
+        current = self._recent.current(one for one in self._stored.values() if one.exists)
+        return self._texts(sorted(current, key=preference))
+
+    def _texts(self, documents: Sequence[Candidate]) -> TextsByKey:
+        fold = self.criterion.one_for_all_copies
+        return TextsByKey(self.index.settings.scheme.permutations, documents, fold=fold)
+
     def choose_candidates(self, document: Candidate) -> None:
         """Choose the candidates of a new document: those that are stored, and those that the run wrote before."""
-        stored = self._by_key
+        found = self._found
         if document in self._most_shared:
-            stored = {}
-            for one in self._most_shared[document]:
-                insert(stored, one)
-        found, left_out = sharing(document, self.index.settings.scheme.agree, self._recent.by_key, stored)
-        texts = self._by_text(self._may_match(document, found))
-        self.not_compared[document] += left_out
-        first = min(_FIRST, self.maximum)
-        near = self._nearest_in_buckets(document, first)
-        if len(texts) + near.number <= self.maximum:
-            first = self.maximum
-            near = self._nearest_in_buckets(document, first) if near.number else near
-        if near.number or len(texts) > self.maximum:
-            self._texts[document] = texts
-            self._left_out[document] = self.not_compared[document]
-            self._choose_most_similar(document, first, near)
-        else:
-            self._candidates[document] = texts
+            found = self._texts(self._recent.current(self._most_shared[document]))
+        ask = document, self.index.settings.scheme.agree, 2 * self.maximum, self._allowed(document)
+        self._near[document] = [self._recent.nearest(*ask), found.nearest(*ask)]
+        self._left_out[document] = self.not_compared[document]
+        number = min(_FIRST, self.maximum)
+        near = self._nearest_in_buckets(document, number)
+        if near.number + sum(one.number for one in self._near[document]) <= self.maximum:
+            number = self.maximum
+            near = self._nearest_in_buckets(document, number) if near.number else near
+        self._choose_most_similar(document, number, near)
 
-    def _choose_most_similar(self, document: Candidate, number: int, near: Nearest) -> None:
-        """Choose so many texts as candidates of a new document: those with the most similar signatures. ``near``: as
+    def _choose_most_similar(self, document: Candidate, number: int, stored: Nearest) -> None:
+        """Choose so many texts as candidates of a new document: those with the most similar signatures. ``stored``: as
         many of the buckets."""
-        texts = [*near.texts, *self._texts[document]]
-        sizes = [*near.sizes, *map(len, self._texts[document])]
-        equal = self._equal_slots(document, (copies[0] for copies in self._texts[document]))
-        best = np.argsort(-np.concatenate([near.equal_slots, equal]), kind="stable")[:number].tolist()
-        chosen = self._may_match(document, (one for place in best for one in texts[place][:_COPIES]))
+        near = [stored, *self._near[document]]
+        texts, sizes = [text for one in near for text in one.texts], [size for one in near for size in one.sizes]
+        equal = np.concatenate([one.equal_slots for one in near])
+        best = np.argsort(-equal, kind="stable")[:number].tolist()
+        chosen = self._may_match(document, (one for place in best for one in texts[place]))
         self._candidates[document] = self._by_text(map(self._of_this_piece, chosen))
-        left = sum(sizes) + near.others - sum(sizes[place] for place in best)
+        left = sum(sizes) + sum(one.others for one in near) - sum(sizes[place] for place in best)
         self.not_compared[document] = self._left_out[document] + left
 
     @staticmethod
@@ -327,15 +320,19 @@ class ComparedPiece:
             self._left = self._buckets.sizes(self._recent.references)
             self._numbers = self._buckets.numbers(list(self.documents.values()))
         keys, agree = self._numbers[document], self.index.settings.scheme.agree
-        allowed = partial(self._may_match, document) if self.fields.in_source else None
+        allowed = self._allowed(document)
         return self._buckets.nearest((keys, document.signature), agree, self._left, number, allowed)
+
+    def _allowed(self, document: Candidate) -> MayMatch | None:
+        """How to choose those of some documents that count for a new one; None if all of a text do."""
+        return partial(self._may_match, document) if self.fields.in_source else None
 
     def compare(self) -> None:
         """Compare each new document with its candidates. Of those that share keys with very many, only those without a
         match are compared with more texts than the first."""
         self._compare_candidates(self._candidates)
         for number in (self.maximum, 2 * self.maximum):
-            unmatched = [one for one in self._texts if self.not_compared[one] and not self._has_match(one)]
+            unmatched = [one for one in self._candidates if self.not_compared[one] and not self._has_match(one)]
             for document in unmatched:
                 self._choose_most_similar(document, number, self._nearest_in_buckets(document, number))
             self._compare_candidates(unmatched)

@@ -3,79 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import chain
-from typing import Any
+from collections.abc import Collection, Iterable, Sequence
+from functools import partial
 
+from es_neardupe.incoming.texts_by_key import Candidate, MayMatch, Nearest, TextsByKey
 from es_neardupe.records import Reference
 from es_neardupe.server.request_sizes import size_of
-
-
-@dataclass(slots=True, eq=False)
-class Candidate:
-    """A document with keys: one that is stored, or one that is about to be written."""
-
-    reference: Reference
-    bands: Sequence[str]
-    content: str | None
-    tokens: int
-    group: str | None
-    principal: bool | None
-    """None if it waits for ``group``."""
-    signature: bytes = b""
-    """Empty if it cannot be read."""
-    source: Mapping[str, Any] | None = None
-    """None until it is read."""
-    exists: bool = True
-    """Whether it is, or will be, in the index, as far as is known."""
-    rewritten: bool = False
-    """Whether it replaces a document, so that searches may see an earlier text under its id."""
-    within: tuple[frozenset[str], ...] = ()
-    """Values that two documents that are compared have in common, of each field."""
-    across: frozenset[str] = frozenset()
-    """Values of which no two documents that are compared have one in common."""
-
-    def may_match(self, other: Candidate) -> bool:
-        """Whether the values allow that both match."""
-        return self.within == other.within and self.across.isdisjoint(other.across)
-
-    def unread(self) -> Candidate:
-        """The same document, whose text is read again."""
-        known = self.reference, self.bands, self.content, self.tokens, self.group, self.principal, self.signature
-        return Candidate(*known, within=self.within, across=self.across)
-
-
-def preference(document: Candidate) -> tuple[bool, str, str]:
-    """The order of equally similar documents: principals first."""
-    return not document.principal, *document.reference[:2]
-
-
-ByKey = dict[str, "Candidate | list[Candidate]"]
-"""Key -> the document with it, or several; most keys are those of one document."""
-
-
-def insert(by_key: ByKey, document: Candidate) -> None:
-    """Add a document under each of its keys."""
-    shared = {key: by_key[key] for key in by_key.keys() & document.bands}
-    by_key.update(dict.fromkeys(document.bands, document))
-    for key, others in shared.items():
-        several = others if isinstance(others, list) else [others]
-        several.append(document)
-        by_key[key] = several
 
 
 class RecentDocuments:
     """The last documents of a run, by their references and keys."""
 
-    def __init__(self, maximum: int = 16_384, max_bytes: int = 64_000_000) -> None:
-        """``maximum``, ``max_bytes``: number and size of the documents beyond which `full` is true."""
+    def __init__(self, slots: int, maximum: int = 16_384, max_bytes: int = 64_000_000, *, fold: bool = True) -> None:
+        """``slots``, ``fold``: see `TextsByKey`. ``maximum``, ``max_bytes``: number and size of the documents beyond
+        which `full` is true."""
         self.maximum = maximum
         self.max_bytes = max_bytes
         self._bytes = 0
         self._written: dict[Reference, Candidate] = {}  # the oldest first; without keys if the text is not known
-        self.by_key: ByKey = {}
-        """The documents, among them some that do not exist any more."""
+        self._no_texts = partial(TextsByKey, slots, fold=fold)
+        self._by_key = self._no_texts()
         self._leaders: dict[str, Candidate] = {}
         self._groups = Counter[str]()
 
@@ -94,6 +41,10 @@ class RecentDocuments:
         """Those of which this run has not written another version, and which it has not deleted."""
         written = self._written
         return [one for one in documents if written.get(one.reference, one) is one]
+
+    def nearest(self, document: Candidate, minimum: int, maximum: int, may_match: MayMatch | None = None) -> Nearest:
+        """The texts that share keys with a new document; see `TextsByKey.nearest`."""
+        return self._by_key.nearest(document, minimum, maximum, may_match)
 
     def exists(self, reference: Reference) -> bool:
         """Whether this run has written the document, and has not deleted it since."""
@@ -129,9 +80,8 @@ class RecentDocuments:
         """A document is not written after all, or is written again with another text."""
         del self._written[document.reference]
         document.exists = False
-        for key in document.bands:
-            if isinstance(others := self.by_key.get(key), list):
-                others.remove(document)
+        if document.bands:
+            self._by_key.remove(document)
         self._bytes -= size_of(document.source)
         self._count(document, -1)
 
@@ -176,13 +126,14 @@ class RecentDocuments:
     def _keep(self, documents: Sequence[Candidate]) -> None:
         """Keep only these documents, the newest first."""
         self._written = {one.reference: one for one in reversed(documents)}
-        self.by_key, self._leaders, self._bytes = {}, {}, 0
+        self._by_key, self._leaders, self._bytes = self._no_texts(), {}, 0
         self._groups.clear()
         for one in self._written.values():
             self._insert(one)
 
     def _insert(self, document: Candidate) -> None:
-        insert(self.by_key, document)
+        if document.bands:
+            self._by_key.insert(document)
         self._bytes += size_of(document.source)
         self._count(document, 1)
 
@@ -195,24 +146,3 @@ class RecentDocuments:
             self._leaders[document.group] = document
         elif document.principal and self._leaders.get(document.group) is document:
             del self._leaders[document.group]
-
-
-_LONGEST = 1000
-"""Maximum number of documents with a key that are looked at, the newest ones."""
-
-
-def sharing(document: Candidate, minimum: int, *by_key: ByKey) -> tuple[list[Candidate], int]:
-    """The existing documents that have at least ``minimum`` of the keys of another one, those with most of them first,
-    and how many were not looked at: of the documents with one key, only the newest 1,000 are."""
-    if all(documents.keys().isdisjoint(document.bands) for documents in by_key):
-        return [], 0
-    found = [documents[key] for documents in by_key for key in document.bands if key in documents]
-    lists = [one for one in found if isinstance(one, list)]
-    shared = Counter(chain((one for one in found if isinstance(one, Candidate)), *(one[-_LONGEST:] for one in lists)))
-    others = [
-        one
-        for one, number in shared.items()
-        if number >= minimum and one.exists and one.reference != document.reference
-    ]
-    others.sort(key=shared.__getitem__, reverse=True)
-    return others, max((len(one) - _LONGEST for one in lists if len(one) > _LONGEST), default=0)

@@ -9,8 +9,9 @@ from typing import Any
 from es_neardupe.errors import IncompleteAnswer, RequestError, SettingsError
 from es_neardupe.incoming.matches import Match, MatchedAction, OtherMatch, ScreenReport, WhatToDo
 from es_neardupe.incoming.piece import NO_FIELDS, ComparedFields, ComparedPiece, in_background, stored_candidate
-from es_neardupe.incoming.recent_documents import Candidate, RecentDocuments
+from es_neardupe.incoming.recent_documents import RecentDocuments
 from es_neardupe.incoming.stored_buckets import StoredBuckets
+from es_neardupe.incoming.texts_by_key import Candidate
 from es_neardupe.incoming.writes import Incoming, Piece, own_groups
 from es_neardupe.index import queries
 from es_neardupe.index.index import Index
@@ -51,7 +52,7 @@ class Screen:
         self._choose = on_match if callable(on_match) else _what_to_do(on_match)
         self._marks = callable(on_match) or self._choose is OnMatch.MARK
         self._refreshes = refreshes
-        self._recent = RecentDocuments()
+        self._recent = RecentDocuments(index.settings.scheme.permutations, fold=criterion.one_for_all_copies)
         self._buckets: StoredBuckets | None = None
         self._concrete = _concrete_names(index.target)
         self._in_use = GroupIdsInUse(index)
@@ -90,11 +91,11 @@ class Screen:
             maximum=self.max_candidates,
             fields=self.fields,
         )
-        piece.references = [self._reference(one) for one in writes]
-        piece.last = {
-            reference: place for place, reference in enumerate(piece.references) if writes[place].changes_text
-        }
-        piece.documents = self._with_keys(piece)
+        references = [self._reference(one) for one in writes]
+        for place, reference in enumerate(references):
+            piece.places.setdefault(reference, []).append(place)
+        piece.last = {reference: place for place, reference in enumerate(references) if writes[place].changes_text}
+        piece.documents = self._with_keys(piece, references)
         piece.own_groups = in_background(lambda: own_groups(writes, self._groups_in_use))
         piece.existing = in_background(lambda: self._existing([one.reference for one in piece.documents.values()]))
         piece.found = in_background(lambda: piece.find(list(piece.documents.values())))
@@ -141,8 +142,8 @@ class Screen:
             done = self._decide(piece.writes[place].action, document, matches, group)
             if done == "skipped":
                 self._recent.remove(document)
-                for other, reference in enumerate(piece.references):
-                    if reference == document.reference and piece.writes[other].is_whole:
+                for other in piece.places[document.reference]:
+                    if piece.writes[other].is_whole:
                         groups[other] = None
                         counts.repeated_skipped += other != place
             elif done == "marked" and group is not None:
@@ -160,11 +161,11 @@ class Screen:
             return None
         return concrete, one.address.id, one.routing
 
-    def _with_keys(self, piece: ComparedPiece) -> dict[int, Candidate]:
+    def _with_keys(self, piece: ComparedPiece, references: Sequence[Reference | None]) -> dict[int, Candidate]:
         """The documents of the index that have keys, by their places: of each, the last version. Counts all others."""
         counts = self.report.counts
         found: dict[int, Candidate] = {}
-        for place, (one, reference) in enumerate(zip(piece.writes, piece.references, strict=True)):
+        for place, (one, reference) in enumerate(zip(piece.writes, references, strict=True)):
             counts.actions += 1
             if not one.is_whole or one.fingerprint is None:
                 counts.other_actions += 1

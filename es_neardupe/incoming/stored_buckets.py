@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from es_neardupe.incoming.nearest import TextArrays
-from es_neardupe.incoming.recent_documents import Candidate, preference
+from es_neardupe.incoming.texts_by_key import COPIES, NO_TEXTS, Candidate, MayMatch, Nearest, preference
 from es_neardupe.index.stored_fields import signature_of, stored_fields
-from es_neardupe.keys.arrays import I16, I32, U64, Ints, Octets
+from es_neardupe.keys.arrays import I32, U64, Ints, Octets
 from es_neardupe.keys.bands import band_hashes, band_keys
 from es_neardupe.keys.scheme import Scheme
 from es_neardupe.records import Hit, Reference
@@ -50,24 +50,6 @@ _TEXT_BITS = np.uint64(22)
 _TEXT_MASK = np.uint64((1 << 22) - 1)
 
 _NO_KEY = np.uint64(2**64 - 1)
-
-
-class Nearest(NamedTuple):
-    """Texts of stored documents that share keys with a new one: those with the most similar signatures."""
-
-    texts: Sequence[Sequence[Candidate]]
-    """The documents with each text, principals first."""
-    sizes: Sequence[int]
-    """How many of them are candidates."""
-    equal_slots: I16
-    """How many slots of its signature each text has in common with the new document."""
-    number: int
-    """The number of all texts that share keys."""
-    others: int
-    """The number of documents with other texts."""
-
-
-NO_TEXTS = Nearest((), (), np.zeros(0, np.int16), 0, 0)
 
 
 _Row = tuple[bool, str, str, Reference, object, bytes, Hit]
@@ -192,7 +174,7 @@ class StoredBuckets:
         by_count = np.argsort(-counts, kind="stable")
         bounds = np.concatenate([[0], np.cumsum(counts[by_count])])
         with_key = of_text[np.repeat(starts[by_count] - bounds[:-1], counts[by_count]) + np.arange(len(keys))]
-        self._arrays = TextArrays(slots, bounds=bounds, with_key=with_key)
+        self._arrays = TextArrays(slots, bounds, with_key).with_flags()
         self._keys = keys[starts]
         """The keys of all texts with their positions, in ascending order."""
         self._number = np.empty(len(starts), np.int32)
@@ -246,7 +228,7 @@ class StoredBuckets:
         minimum: int,
         sizes: Ints,
         maximum: int,
-        may_match: Callable[[Sequence[Candidate]], Sequence[Candidate]] | None = None,
+        may_match: MayMatch | None = None,
     ) -> Nearest:
         """The texts of the documents that share at least ``minimum`` keys with a new one, at most ``maximum``: of the
         1,000 with most common keys those with the most similar signatures, most similar first.
@@ -262,7 +244,7 @@ class StoredBuckets:
             for text in np.flatnonzero(self._arrays.common_keys(keys) >= minimum).tolist():
                 sizes[text] = len(may_match(self._copies_of(text)))
         found = self._arrays.nearest(keys, signature, sizes, minimum, maximum)
-        texts = [self._copies_of(text) for text in found.places.tolist()]
+        texts = [self._copies_of(text)[:COPIES] for text in found.places.tolist()]
         return Nearest(texts, sizes[found.places].tolist(), found.equal_slots, found.number, found.others)
 
 

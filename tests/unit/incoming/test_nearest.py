@@ -67,10 +67,12 @@ def test_the_nearest_are_those_of_numpy(texts: int, slots: int, most: int, maxim
         patched.setattr(nearest, "MOST", most)
         patched.setattr(nearest, "FREQUENT", int(chance.integers(1, 6)))
         found = arrays.nearest(*arguments)
+        flagged = arrays.with_flags().nearest(*arguments)
         with in_numpy():
             expected = arrays.nearest(*arguments)
-    assert [one.tolist() for one in found[:2]] == [one.tolist() for one in expected[:2]]
-    assert found[2:] == expected[2:]
+    for one in (found, flagged):
+        assert [some.tolist() for some in one[:2]] == [some.tolist() for some in expected[:2]]
+        assert one[2:] == expected[2:]
 
 
 @pytest.mark.parametrize(

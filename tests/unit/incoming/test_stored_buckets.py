@@ -13,8 +13,8 @@ import pytest
 
 from es_neardupe.incoming import nearest, stored_buckets
 from es_neardupe.incoming.piece import NO_FIELDS, stored_candidate
-from es_neardupe.incoming.recent_documents import Candidate
 from es_neardupe.incoming.stored_buckets import SequenceNumbers, StoredBuckets
+from es_neardupe.incoming.texts_by_key import Candidate
 from es_neardupe.keys.bands import band_keys
 from es_neardupe.keys.scheme import Scheme
 from es_neardupe.records import Hit
@@ -106,7 +106,7 @@ def test_only_those_with_most_keys_are_compared_by_signature(monkeypatch: pytest
     buckets, by_reference = filled(stored, fold=False), {one.reference: one for one in stored}
     for number in range(20):
         new = document(number, chance)
-        found = buckets.nearest((buckets.numbers([new])[new], new.signature), 1, buckets.sizes(()), 1000)
+        found = buckets.nearest((buckets.numbers([new])[new], new.signature), 1, buckets.sizes(()), 20)
         keys = sorted((shared(new, one) for one in stored), reverse=True)[: len(found.texts)]
         assert sorted((shared(new, by_reference[one.reference]) for (one,) in found.texts), reverse=True) == keys
         assert (len(found.texts), sum(found.sizes) + found.others) == (20, found.number)
