@@ -260,8 +260,16 @@ class ComparedPiece:
     @cached_property
     def _found(self) -> TextsByKey:
         """The stored documents that the run has not replaced, but for those of the buckets."""
-        current = self._recent.current(one for one in self._stored.values() if one.exists)
-        return self._texts(sorted(current, key=preference))
+        return self._texts(sorted(self._current(self._stored.values()), key=preference))
+
+    def _current(self, stored: Iterable[Candidate]) -> list[Candidate]:
+        """Those of some stored documents that the run has not replaced, without deleted ones that are new again."""
+        return [one for one in self._recent.current(stored) if one.exists and one.reference not in self._new]
+
+    @cached_property
+    def _new(self) -> set[Reference]:
+        """The new documents. Searches may still see one that was deleted before."""
+        return {one.reference for one in self.documents.values()} - self.existing.result()
 
     def _texts(self, documents: Sequence[Candidate]) -> TextsByKey:
         fold = self.criterion.one_for_all_copies
@@ -271,7 +279,7 @@ class ComparedPiece:
         """Choose the candidates of a new document: those that are stored, and those that the run wrote before."""
         found = self._found
         if document in self._most_shared:
-            found = self._texts(self._recent.current(self._most_shared[document]))
+            found = self._texts(self._current(self._most_shared[document]))
         ask = document, self.index.settings.scheme.agree, 2 * self.maximum, self._allowed(document)
         self._near[document] = [self._recent.nearest(*ask), found.nearest(*ask)]
         self._left_out[document] = self.not_compared[document]
@@ -310,14 +318,15 @@ class ComparedPiece:
         return [sorted(some, key=preference) if len(some) > 1 else some for some in found.values()]
 
     def _may_match(self, document: Candidate, others: Iterable[Candidate]) -> list[Candidate]:
-        """Those of some documents that the run has not replaced, and whose values allow a match."""
-        current = self._recent.current(others)
+        """Those of some documents that the run has not replaced, and whose values allow a match. A document does not
+        match an earlier version of its own."""
+        current = [one for one in self._recent.current(others) if one.reference != document.reference]
         return [one for one in current if one.may_match(document)] if self.fields.in_source else current
 
     def _nearest_in_buckets(self, document: Candidate, number: int) -> Nearest:
         """The texts of the buckets with the most similar signatures."""
         if self._left is None:
-            self._left = self._buckets.sizes(self._recent.references)
+            self._left = self._buckets.sizes({*self._recent.references, *self._new})
             self._numbers = self._buckets.numbers(list(self.documents.values()))
         keys, agree = self._numbers[document], self.index.settings.scheme.agree
         allowed = self._allowed(document)
@@ -353,7 +362,7 @@ class ComparedPiece:
             if self.not_compared[document] and not self._has_match(document):
                 nearest = self._nearest(document)
                 further[document] = self._may_match(document, nearest)
-                self.not_compared[document] = max(0, self.not_compared[document] - len(nearest))
+                self.not_compared[document] = max(0, self.not_compared[document] - len(further[document]))
         self._compare((document, one) for document, some in further.items() for one in some)
         for document, some in further.items():
             self._candidates[document] += ([one] for one in some)

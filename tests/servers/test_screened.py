@@ -136,6 +136,17 @@ def check_sums(report: ScreenReport) -> None:
     assert counts.copies == sum(one.match.copy for one in report.matches)
 
 
+def test_a_deleted_document_does_not_match_itself(client: Client, news: NearDupe) -> None:
+    """Searches still see it when it is written again."""
+    text = " ".join(words("a", 30))
+    load_texts(client, news, {"a": text})
+    client.request("DELETE", path(news.name, "_doc", "a"))
+    report = ScreenReport()
+    assert len(list(news.screened([document("a", text), document("b", text)], on_match="skip", report=report))) == 1
+    assert [(one.id, one.match.id, one.match.others) for one in report.matches] == [("b", "a", ())]
+    assert (report.counts.unique, report.counts.not_compared) == (1, 0)
+
+
 def some_texts(stored: int, sent: int, seed: int = 1) -> tuple[dict[str, str], dict[str, str]]:
     """Texts of an index, and texts to send: 15 % are near-copies of stored ones, 15 % of earlier ones sent."""
     chance = random.Random(seed)
