@@ -80,6 +80,7 @@ class TextArrays:
         """The texts that have at least ``minimum`` of the keys, at most ``maximum``: of the 1,000 with most of them, or
         ``maximum`` if that is more, those with the most similar signatures, most similar first. ``sizes``: how many
         documents have each text."""
+        maximum = min(maximum, len(sizes))
         if kernel is None:
             return self._nearest(keys, signature, sizes, minimum, maximum)
         arrays = (keys, self.bounds, self.with_key, self.frequent, sizes, self.signatures)

@@ -230,8 +230,8 @@ class StoredBuckets:
         maximum: int,
         may_match: MayMatch | None = None,
     ) -> Nearest:
-        """The texts of the documents that share at least ``minimum`` keys with a new one, at most ``maximum``: of the
-        1,000 with most common keys those with the most similar signatures, most similar first.
+        """The texts of the documents that share at least ``minimum`` keys with a new one, at most ``maximum``; see
+        `TextArrays.nearest`.
 
         ``document``: its keys, see `numbers`, and its signature. ``sizes``: see `sizes`. ``may_match`` chooses those of
         some documents that count, instead of ``sizes`` of them.
@@ -244,7 +244,8 @@ class StoredBuckets:
             for text in np.flatnonzero(self._arrays.common_keys(keys) >= minimum).tolist():
                 sizes[text] = len(may_match(self._copies_of(text)))
         found = self._arrays.nearest(keys, signature, sizes, minimum, maximum)
-        texts = [self._copies_of(text)[:COPIES] for text in found.places.tolist()]
+        allowed = may_match or (lambda copies: copies)
+        texts = [allowed(self._copies_of(text))[:COPIES] for text in found.places.tolist()]
         return Nearest(texts, sizes[found.places].tolist(), found.equal_slots, found.number, found.others)
 
 

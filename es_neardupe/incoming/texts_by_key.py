@@ -77,9 +77,6 @@ NO_TEXTS = Nearest((), (), np.zeros(0, np.int16), 0, 0)
 COPIES = 100
 """Maximum number of documents with the same text that are looked at, until one is unchanged."""
 
-_LONGEST = 1000
-"""Maximum number of texts with a key that are looked at, the newest ones."""
-
 
 class TextsByKey:
     """Documents by their texts, and these by their keys. Most keys are those of one text, but those of near-copies are
@@ -91,7 +88,7 @@ class TextsByKey:
         self._texts: dict[object, int] = {}
         """The place of each text."""
         self._places: dict[str, int | array[int]] = {}
-        """Key -> the place of the text with it, or those of several, the oldest first."""
+        """Key -> the place of the text with it, or those of several."""
         self._copies: list[list[Candidate]] = []
         """The documents of each place."""
         self._free: list[int] = []
@@ -154,29 +151,20 @@ class TextsByKey:
                 del self._places[key]
 
     def nearest(self, document: Candidate, minimum: int, maximum: int, may_match: MayMatch | None = None) -> Nearest:
-        """The texts of the documents that share at least ``minimum`` keys with a new one, at most ``maximum``: of the
-        1,000 with most common keys those with the most similar signatures, most similar first. Of the texts with one
-        key, only the newest 1,000 are looked at. ``may_match`` chooses the documents that count; by default, all."""
+        """The texts of the documents that share at least ``minimum`` keys with a new one, at most ``maximum``; see
+        `TextArrays.nearest`. ``may_match`` chooses the documents that count; by default, all do."""
         found = [self._places[key] for key in document.bands if key in self._places]
         if not found:
             return NO_TEXTS
         lists = [one if isinstance(one, array) else array("i", [one]) for one in found]
-        newest = [one[-_LONGEST:] for one in lists]
-        bounds = np.cumsum([0, *map(len, newest)])
-        texts = len(self._copies)
-        arrays = TextArrays(self._signatures[:texts], bounds, np.frombuffer(b"".join(newest), np.int32))
-        keys, sizes = np.arange(len(newest), dtype=np.int32), self._sizes[:texts]
+        bounds = np.cumsum([0, *map(len, lists)], dtype=np.int64)
+        texts, allowed = len(self._copies), may_match or (lambda copies: copies)
+        arrays = TextArrays(self._signatures[:texts], bounds, np.frombuffer(b"".join(lists), np.int32))
+        keys, sizes = np.arange(len(lists), dtype=np.int32), self._sizes[:texts]
         if may_match is not None:
             sizes = sizes.copy()
             for place in np.flatnonzero(arrays.common_keys(keys) >= minimum).tolist():
                 sizes[place] = len(may_match(self._copies[place]))
         chosen = arrays.nearest(keys, document.signature, sizes, minimum, maximum)
-        others = chosen.others
-        if len(longest := max(lists, key=len)) > _LONGEST:
-            looked_at = np.zeros(texts, bool)
-            looked_at[arrays.with_key] = True
-            older = np.array(longest[:-_LONGEST])
-            others += int(sizes[older[~looked_at[older]]].sum())
-        copies = [self._copies[place][:COPIES] for place in chosen.places.tolist()]
-        known = sizes[chosen.places].tolist()
-        return Nearest(copies, known, chosen.equal_slots, chosen.number, others)
+        copies = [allowed(self._copies[place])[:COPIES] for place in chosen.places.tolist()]
+        return Nearest(copies, sizes[chosen.places].tolist(), chosen.equal_slots, chosen.number, chosen.others)

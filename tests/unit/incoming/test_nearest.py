@@ -73,6 +73,7 @@ def test_the_nearest_are_those_of_numpy(texts: int, slots: int, most: int, maxim
     for one in (found, flagged):
         assert [some.tolist() for some in one[:2]] == [some.tolist() for some in expected[:2]]
         assert one[2:] == expected[2:]
+        assert len(one.places) == min(one.number, maximum)
 
 
 @pytest.mark.parametrize(

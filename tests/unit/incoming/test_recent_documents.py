@@ -110,13 +110,26 @@ def test_memory_is_bounded_by_number_and_size() -> None:
     assert shared(recent, "x")[-1] == "d19"
 
 
-def test_of_a_large_bucket_the_newest_are_looked_at() -> None:
+def test_all_texts_of_a_large_bucket_count() -> None:
     recent = RecentDocuments(SLOTS)
     for number in range(1200):
         recent.add(document(f"d{number:04}", "x" if number else "xyz"))
     found = recent.nearest(document("probe", "xyz"), 1, 500)
-    assert [one.reference[1] for (one,) in found.texts] == ["d0000", *(f"d{number:04}" for number in range(200, 699))]
-    assert (found.number, found.others) == (1001, 700)
+    assert [one.reference[1] for (one,) in found.texts] == [f"d{number:04}" for number in range(500)]
+    assert (found.number, found.others) == (1200, 700)
+    assert len(recent.nearest(document("probe", "xyz"), 1, 2**64).texts) == 1200
+
+
+def test_of_many_copies_those_that_may_match_are_found() -> None:
+    """At most 100 of them, however many others come first."""
+    recent = RecentDocuments(SLOTS)
+    for number in range(400):
+        recent.add(document(f"d{number:04}", "xyz", content="same"))
+    found = recent.nearest(
+        document("probe", "xyz"), 1, 10, lambda some: [one for one in some if one.reference[1] > "d0200"]
+    )
+    assert [one.reference[1] for one in found.texts[0]] == [f"d{number:04}" for number in range(201, 301)]
+    assert (found.sizes, found.number, found.others) == ([199], 1, 0)
 
 
 STEPS = st.lists(
