@@ -30,8 +30,8 @@ in several shards can be so by chance."""
 
 
 class SequenceNumbers(NamedTuple):
-    """Those of some documents, which tell whether they have changed. Since a write has a greater sequence number than
-    all earlier ones of its shard, changed documents in one shard have another sum, or there are more or fewer."""
+    """The sequence numbers of a set of documents, to detect changes. A write gets a greater sequence number than all
+    earlier ones of its shard, so a change in one shard changes the sum or the number of documents."""
 
     documents: int
     """How many there are."""
