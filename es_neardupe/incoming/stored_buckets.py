@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from es_neardupe.incoming.nearest import TextArrays
-from es_neardupe.incoming.texts_by_key import COPIES, NO_TEXTS, Candidate, MayMatch, Nearest, preference
+from es_neardupe.incoming.texts_by_key import NO_TEXTS, Candidate, CountedTexts, MayMatch, Nearest, preference
 from es_neardupe.index.stored_fields import signature_of, stored_fields
 from es_neardupe.keys.arrays import I32, U64, Ints, Octets
 from es_neardupe.keys.bands import band_hashes, band_keys
@@ -230,23 +230,14 @@ class StoredBuckets:
         maximum: int,
         may_match: MayMatch | None = None,
     ) -> Nearest:
-        """The texts of the documents that share at least ``minimum`` keys with a new one, at most ``maximum``; see
-        `TextArrays.nearest`.
+        """The texts that share at least ``minimum`` keys with a new document, at most ``maximum``; see `CountedTexts`.
 
-        ``document``: its keys, see `numbers`, and its signature. ``sizes``: see `sizes`. ``may_match`` chooses those of
-        some documents that count, instead of ``sizes`` of them.
+        ``document``: its keys, see `numbers`, and its signature. ``sizes``: see `sizes`.
         """
-        keys, signature = document
-        if not len(keys):
+        if not len(document[0]):
             return NO_TEXTS
-        if may_match is not None:
-            sizes = sizes.copy()
-            for text in np.flatnonzero(self._arrays.common_keys(keys) >= minimum).tolist():
-                sizes[text] = len(may_match(self._copies_of(text)))
-        found = self._arrays.nearest(keys, signature, sizes, minimum, maximum)
-        allowed = may_match or (lambda copies: copies)
-        texts = [allowed(self._copies_of(text))[:COPIES] for text in found.places.tolist()]
-        return Nearest(texts, sizes[found.places].tolist(), found.equal_slots, found.number, found.others)
+        counted = CountedTexts(self._arrays, sizes, self._copies_of)
+        return counted.nearest(document, minimum, maximum, may_match)
 
 
 def _slots(signatures: Sequence[bytes], size: int) -> Octets:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from es_neardupe.incoming.nearest import TextArrays, slots_of
-from es_neardupe.keys.arrays import I16
+from es_neardupe.keys.arrays import I16, I32, Ints
 from es_neardupe.records import Reference
 
 
@@ -78,6 +78,37 @@ COPIES = 100
 """Maximum number of documents with the same text that are looked at, until one is unchanged."""
 
 
+@dataclass(frozen=True)
+class CountedTexts:
+    """Texts with their keys and signatures, and the documents that have them."""
+
+    arrays: TextArrays
+    sizes: Ints
+    """How many documents of each text count."""
+    copies_of: Callable[[int], Sequence[Candidate]]
+    """Finds all documents with the text at a place."""
+
+    def nearest(
+        self, searched: tuple[I32, bytes], minimum: int, maximum: int, may_match: MayMatch | None = None
+    ) -> Nearest:
+        """The texts that share at least ``minimum`` keys with a new one, at most ``maximum``; see `TextArrays.nearest`.
+
+        ``searched``: the numbers of its keys, and its signature. ``may_match`` chooses the documents of a text that
+        count, instead of ``sizes`` of them.
+        """
+        (keys, signature), sizes, copies_of = searched, self.sizes, self.copies_of
+        if may_match is not None:
+            sizes = sizes.copy()
+            for place in np.flatnonzero(self.arrays.common_keys(keys) >= minimum).tolist():
+                sizes[place] = len(may_match(copies_of(place)))
+        found = self.arrays.nearest(keys, signature, sizes, minimum, maximum)
+        texts = [copies_of(place) for place in found.places.tolist()]
+        if may_match is not None:
+            texts = [may_match(copies) for copies in texts]
+        first = [copies[:COPIES] for copies in texts]
+        return Nearest(first, sizes[found.places].tolist(), found.equal_slots, found.number, found.others)
+
+
 class TextsByKey:
     """Documents by their texts, and these by their keys. Most keys are those of one text, but those of near-copies are
     those of very many."""
@@ -126,10 +157,10 @@ class TextsByKey:
         else:
             place = len(self._copies)
             self._copies.append([])
-        if place == len(self._sizes):
-            more = max(256, place)
-            self._sizes = np.concatenate([self._sizes, np.zeros(more, np.int64)])
-            self._signatures = np.pad(self._signatures, ((0, more), (0, 0)))
+            if place == len(self._sizes):
+                more = max(256, place)
+                self._sizes = np.pad(self._sizes, (0, more))
+                self._signatures = np.pad(self._signatures, ((0, more), (0, 0)))
         self._signatures[place] = slots_of([signature], self._signatures.shape[1])
         return place
 
@@ -151,20 +182,14 @@ class TextsByKey:
                 del self._places[key]
 
     def nearest(self, document: Candidate, minimum: int, maximum: int, may_match: MayMatch | None = None) -> Nearest:
-        """The texts of the documents that share at least ``minimum`` keys with a new one, at most ``maximum``; see
-        `TextArrays.nearest`. ``may_match`` chooses the documents that count; by default, all do."""
+        """The texts that share at least ``minimum`` keys with a new document; see `CountedTexts.nearest`."""
         found = [self._places[key] for key in document.bands if key in self._places]
         if not found:
             return NO_TEXTS
         lists = [one if isinstance(one, array) else array("i", [one]) for one in found]
         bounds = np.cumsum([0, *map(len, lists)], dtype=np.int64)
-        texts, allowed = len(self._copies), may_match or (lambda copies: copies)
+        texts = len(self._copies)
         arrays = TextArrays(self._signatures[:texts], bounds, np.frombuffer(b"".join(lists), np.int32))
-        keys, sizes = np.arange(len(lists), dtype=np.int32), self._sizes[:texts]
-        if may_match is not None:
-            sizes = sizes.copy()
-            for place in np.flatnonzero(arrays.common_keys(keys) >= minimum).tolist():
-                sizes[place] = len(may_match(self._copies[place]))
-        chosen = arrays.nearest(keys, document.signature, sizes, minimum, maximum)
-        copies = [allowed(self._copies[place])[:COPIES] for place in chosen.places.tolist()]
-        return Nearest(copies, sizes[chosen.places].tolist(), chosen.equal_slots, chosen.number, chosen.others)
+        counted = CountedTexts(arrays, self._sizes[:texts], self._copies.__getitem__)
+        keys = np.arange(len(lists), dtype=np.int32)
+        return counted.nearest((keys, document.signature), minimum, maximum, may_match)
