@@ -25,7 +25,7 @@ from es_neardupe.index import mapping, queries
 from es_neardupe.index.document_text import TextFields, prepared_text, values_of
 from es_neardupe.index.index import Index
 from es_neardupe.index.stored_fields import count_of, group_of, signature_of, stored_fields
-from es_neardupe.keys.arrays import I16, I32, Ints
+from es_neardupe.keys.arrays import I32, Ints
 from es_neardupe.keys.text import contents
 from es_neardupe.records import Hit, Reference
 from es_neardupe.server.client import JSON
@@ -142,7 +142,8 @@ class ComparedPiece:
         self._most_shared: dict[Candidate, list[Candidate]] = {}
         """Of new documents that share keys with very many, the stored ones that share most."""
         self._candidates: dict[Candidate, list[list[Candidate]]] = {}
-        """Of each new document, the candidates with most shared keys first; of each content, principals first."""
+        """Of each new document, the candidates with the most similar signatures first; of each content, principals
+        first."""
         self._near: dict[Candidate, list[Nearest]] = {}
         """Of each new document, the nearest texts of earlier writes, and of the stored documents that are not in the
         buckets."""
@@ -302,10 +303,6 @@ class ComparedPiece:
         left = sum(sizes) + sum(one.others for one in near) - sum(sizes[place] for place in best)
         self.not_compared[document] = self._left_out[document] + left
 
-    @staticmethod
-    def _equal_slots(document: Candidate, others: Iterable[Candidate]) -> I16:
-        return equal_slots(document.signature, [one.signature for one in others])
-
     def _by_text(self, documents: Iterable[Candidate]) -> list[list[Candidate]]:
         """The documents with each text, principals first."""
         fold, documents = self.criterion.one_for_all_copies, list(documents)
@@ -373,7 +370,7 @@ class ComparedPiece:
         found = self._search(self._sharing_most(document, nearest.MOST, self._source()))["hits"]
         known = {one.reference for copies in self._candidates[document] for one in copies}
         others = [one for one in self._add(map(hit_of, found)) if one.reference not in known]
-        equal = self._equal_slots(document, others)
+        equal = equal_slots(document.signature, [one.signature for one in others])
         return [others[place] for place in np.argsort(-equal, kind="stable")[: self.maximum].tolist()]
 
     def _changed(self, candidates: Iterable[Candidate]) -> set[Candidate]:
