@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from es_neardupe.candidates.unprepared import UnpreparedTexts, unprepared_texts
+from es_neardupe.candidates.unprepared import _MISREAD, _MISREAD_SIGN, UnpreparedTexts, unprepared_texts
 from es_neardupe.index.settings import Settings
 
 SCHEME = Settings(("text",)).scheme
@@ -71,6 +73,11 @@ def test_scans_with_letters_that_were_misread() -> None:
     assert unprepared_texts([*scans, *plain], SCHEME) == found
     assert unprepared_texts([*scans[:2], *plain], SCHEME) is None, "less than a quarter"
     assert unprepared_texts(scans, SCHEME) is None, "no word is usual"
+
+
+@given(st.lists(st.sampled_from([*"015 9a\u00e9z-\u00ac\u00ad\n\ufb01.", "com", "-\n"]), max_size=12).map("".join))
+def test_each_misread_word_has_a_sign(text: str) -> None:
+    assert _MISREAD_SIGN.search(text) or not _MISREAD.search(text)
 
 
 def test_other_words_are_no_misreadings() -> None:
