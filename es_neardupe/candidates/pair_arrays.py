@@ -160,9 +160,10 @@ class DistinctPairs:
 
 
 def _distinct(codes: Ints) -> Ints:
-    """The distinct codes, sorted. Sorts in place. (`np.unique` of newer numpy versions hashes first, which is several
-    times slower.)"""
-    codes.sort()
+    """The distinct codes, sorted. Sorts in place, in half as much memory more: pieces that are sorted already are merged,
+    which takes a twentieth of the time of sorting them again. (`np.unique` of newer numpy versions hashes first, which
+    is several times slower.)"""
+    codes.sort(kind="stable")
     fresh = np.ones(len(codes), np.bool_)
     np.not_equal(codes[1:], codes[:-1], out=fresh[1:])
     return codes[fresh]
