@@ -99,7 +99,7 @@ def first_with_all(size: int, count: int) -> Iterator[Positions]:
 
 class DistinctPairs:
     """A growing set of pairs of numbers below ``rows``. Each pair is stored once, in 8 bytes, and a pair that was just
-    added in 8 more."""
+    added in up to 12 more."""
 
     def __init__(self, rows: int, check: Callable[[int], None] = lambda pairs: None) -> None:
         """``check`` is called with the number of pairs whenever it may have grown."""
@@ -160,9 +160,9 @@ class DistinctPairs:
 
 
 def _distinct(codes: Ints) -> Ints:
-    """The distinct codes, sorted. Sorts in place, in half as much memory more: pieces that are sorted already are merged,
-    which takes a twentieth of the time of sorting them again. (`np.unique` of newer numpy versions hashes first, which
-    is several times slower.)"""
+    """The distinct codes, sorted. Sorts in place, with half as much memory more: pieces that are sorted already are
+    merged, which takes a twentieth of the time of sorting them again. (`np.unique` of newer numpy versions hashes
+    first, which is several times slower.)"""
     codes.sort(kind="stable")
     fresh = np.ones(len(codes), np.bool_)
     np.not_equal(codes[1:], codes[:-1], out=fresh[1:])

@@ -537,6 +537,101 @@ static PyObject *common(PyObject *self, PyObject *args)
     return found;
 }
 
+PyDoc_STRVAR(shared_doc,
+             "shared(uint64 features, int64 bounds[texts + 1], int64 left, int64 right, int64 out[pairs]): how many "
+             "features both texts of each pair have. The features of each text are sorted and distinct. Those of a text "
+             "are put into a table once for all pairs in a row with it on the left.");
+
+/* A table of the features of one text, at most a quarter of which they fill; 0 is a free place. */
+typedef struct {
+    uint64_t *places; /* NULL without a table */
+    size_t mask;
+    int shift; /* of hashes, to places */
+    int has_zero;
+} Features;
+
+/* The place of a feature, or the free one where it belongs; -1 if too many others were met on the way. */
+static int64_t place_among(const Features *table, uint64_t feature, int64_t *patience)
+{
+    size_t place = (feature * MULTIPLIER) >> table->shift;
+    for (; table->places[place] && table->places[place] != feature; place = (place + 1) & table->mask)
+        if (--*patience < 0)
+            return -1;
+    return (int64_t)place;
+}
+
+/* Make the table of a text; without one if too many features collide. Returns 0 without memory. */
+static int tabulate(Memory *memory, Features *table, const uint64_t *a, Py_ssize_t n)
+{
+    int64_t place = 0, patience = PROBES((int64_t)n);
+    table->mask = 15;
+    for (table->shift = 60; table->mask + 1 < 4 * (size_t)n; table->shift--)
+        table->mask = 2 * table->mask + 1;
+    if (!reserve(&memory->hashes, &memory->hashes_size, (table->mask + 1) * sizeof *memory->hashes))
+        return 0;
+    table->places = memset(memory->hashes, 0, (table->mask + 1) * sizeof *memory->hashes);
+    table->has_zero = n && !a[0];
+    for (Py_ssize_t i = table->has_zero; i < n && place >= 0; i++)
+        if ((place = place_among(table, a[i], &patience)) >= 0)
+            table->places[place] = a[i];
+    if (place < 0)
+        table->places = NULL;
+    return 1;
+}
+
+/* How many features of b are in the table; -1 if too many collide. */
+static int64_t count_among(const Features *table, const uint64_t *b, Py_ssize_t m)
+{
+    int64_t place, patience = PROBES((int64_t)m), count = 0;
+    Py_ssize_t j = m && !b[0];
+    count += j && table->has_zero;
+    for (; j < m; j++) {
+        if ((place = place_among(table, b[j], &patience)) < 0)
+            return -1;
+        count += table->places[place] == b[j];
+    }
+    return count;
+}
+
+/* How many features both texts have. */
+static int64_t overlap(const uint64_t *a, Py_ssize_t n, const uint64_t *b, Py_ssize_t m)
+{
+    int64_t count = 0;
+    for (Py_ssize_t i = 0, j = 0; i < n && j < m;) {
+        uint64_t one = a[i], other = b[j];
+        count += one == other;
+        i += one <= other;
+        j += other <= one;
+    }
+    return count;
+}
+
+static PyObject *shared(PyObject *self, PyObject *args)
+{
+    Pairs pairs = {0};
+    Features table = {0};
+    Py_ssize_t n, m;
+    if (!PyArg_ParseTuple(args, "y*y*y*y*w*", &pairs.words, &pairs.bounds, &pairs.left, &pairs.right, &pairs.out))
+        return NULL;
+    int64_t *out = pairs.out.buf;
+    int fits = fit(&pairs, 1), has_memory = 1;
+    const int64_t *left = pairs.left.buf;
+    const uint64_t *a, *b;
+    Py_BEGIN_ALLOW_THREADS;
+    for (Py_ssize_t k = 0; fits && k < pairs.count && (fits = pair_of(&pairs, k, &a, &n, &b, &m)); k++) {
+        if (!k || left[k] != left[k - 1]) {
+            table.places = NULL;
+            if (k + 1 < pairs.count && left[k] == left[k + 1] && !(has_memory = tabulate(&pairs.memory, &table, a, n)))
+                break;
+        }
+        out[k] = table.places ? count_among(&table, b, m) : -1;
+        if (out[k] < 0)
+            out[k] = overlap(a, n, b, m);
+    }
+    Py_END_ALLOW_THREADS;
+    return finished(&pairs, fits, has_memory);
+}
+
 #include "_changes.h"
 #include "_words.h"
 #include "_flags.h"
@@ -546,6 +641,7 @@ static PyMethodDef methods[] = {
     {"totals", totals, METH_VARARGS, totals_doc},
     {"distances", distances, METH_VARARGS, distances_doc},
     {"common", common, METH_VARARGS, common_doc},
+    {"shared", shared, METH_VARARGS, shared_doc},
     {"changes", changes, METH_VARARGS, changes_doc},
     {"words", words, METH_VARARGS, words_doc},
     {"flags", flags, METH_VARARGS, flags_doc},

@@ -10,25 +10,18 @@ from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 from rapidfuzz.distance import Levenshtein
 
-from es_neardupe.keys.arrays import I32, U64, Floats, Ints, Positions
+from es_neardupe.keys.arrays import U64, Floats, Ints, Positions
 from es_neardupe.progress import Progress, silent
 from es_neardupe.similarity import batch
 from es_neardupe.similarity.alignment import Alignment, AlignmentTotals
 from es_neardupe.similarity.batch import Batch
 
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array
-
-_BLOCK = 4_000_000
-"""Features copied at a time: 32 MB."""
-
 _MANY = 16
-"""Pairs per text above which a table of all features is faster."""
+"""Pairs per text above which all features are copied at once."""
 
 _PART = 200_000
 """Features of the pairs that are compared at a time in C, which are copied: 1.6 MB."""
@@ -53,99 +46,49 @@ def resemblance(a: U64, b: U64) -> float:
 def resemblances(features: Sequence[U64], left: Positions, right: Positions) -> Floats:
     """Resemblance of the pairs ``(features[left[k]], features[right[k]])``: float64[pairs].
 
-    Each element of ``features`` is sorted and distinct. If texts have many partners, pairs are computed by a table of
-    all features (`FeatureTable`), else in C; a few pairs are computed one by one.
+    Each element of ``features`` is sorted and distinct. Pairs are computed in C, faster if those with the same left
+    side follow each other; a few pairs are computed one by one.
     """
-    if len(left) > _MANY * len(features):
-        return _by_table(features, left, right)
     if batch.kernel is None or len(left) < _FEW:
         pairs = zip(left.tolist(), right.tolist(), strict=True)
         return np.array([resemblance(features[a], features[b]) for a, b in pairs], np.float64)
+    if len(left) > _MANY * len(features):
+        return FeatureSets(features).resemblances(left, right)
     sizes = np.array([len(one) for one in features], np.int64)
-    both = sizes[left] + sizes[right]
-    cuts = np.flatnonzero(np.diff(np.cumsum(both) // _PART)) + 1
+    cuts = np.flatnonzero(np.diff(np.cumsum(sizes[left] + sizes[right]) // _PART)) + 1
     parts = zip(np.split(left, cuts), np.split(right, cuts), strict=True)
-    common = np.concatenate([_counts_in_common(Batch.of(features, *part)) for part in parts])
-    return _shares(common, both - common)
+    each = (Batch.of(features, *part) for part in parts)
+    return np.concatenate([FeatureSets(one.texts).resemblances(one.left, one.right) for one in each])
+
+
+class FeatureSets:
+    """Sets of features, for the resemblance of many pairs of them: 8 bytes for each feature of a set."""
+
+    def __init__(self, features: Sequence[U64]) -> None:
+        """Each element of ``features`` is sorted and distinct."""
+        self._sizes: Ints = np.array([len(one) for one in features], np.int64)
+        self._bounds: Ints = np.concatenate(([0], np.cumsum(self._sizes)))
+        self._joined: U64 = np.concatenate([np.empty(0, np.uint64), *features])
+
+    def resemblances(self, left: Positions, right: Positions) -> Floats:
+        """The resemblance of pairs of sets, by their numbers: float64[pairs]. Faster if pairs with the same left side
+        follow each other."""
+        if batch.kernel is None:
+            pairs = zip(left.tolist(), right.tolist(), strict=True)
+            return np.array([resemblance(self._set(a), self._set(b)) for a, b in pairs], np.float64)
+        common = np.empty(len(left), np.int64)
+        sides = (np.ascontiguousarray(side, np.int64) for side in (left, right))
+        batch.kernel.shared(self._joined, self._bounds, *sides, common)
+        return _shares(common, self._sizes[left] + self._sizes[right] - common)
+
+    def _set(self, number: int) -> U64:
+        return self._joined[self._bounds[number] : self._bounds[number + 1]]
 
 
 def _shares(common: Ints | Floats, whole: Ints | Floats) -> Floats:
     """What both sides of each pair have in common, among all that one of them has; 1 if neither has anything."""
     shares: Floats = np.divide(common, whole, out=np.ones(len(whole)), where=whole != 0)
     return shares
-
-
-def _counts_in_common(pairs: Batch) -> Ints:
-    """The number of features that both texts of each pair have."""
-    assert batch.kernel is not None
-    counts = np.empty(len(pairs.left), np.int64)
-    batch.kernel.common(pairs.joined(), pairs.bounds, pairs.left, pairs.right, counts)
-    return counts
-
-
-def _by_table(features: Sequence[U64], left: Positions, right: Positions) -> Floats:
-    """Resemblance of pairs, grouped by their left side, by one table of all features."""
-    result = np.zeros(len(left), np.float64)
-    table = FeatureTable(features)
-    order = np.argsort(left, kind="stable")
-    cuts = np.flatnonzero(np.diff(left[order])) + 1
-    for run in np.split(order, cuts):
-        result[run] = table.resemblances(int(left[run[0]]), right[run])
-    return result
-
-
-class FeatureTable:
-    """Sets of features as the rows of a sparse matrix: 8 bytes for each feature of a set, about 30 while it is made.
-
-    The features of one set are marked in a vector, and one product counts those that many others have in common with
-    it. So a pair in a dense cluster costs one memory access for each feature of one side, and no sorting.
-    """
-
-    def __init__(self, features: Sequence[U64]) -> None:
-        """Each element of ``features`` is sorted and distinct."""
-        from scipy.sparse import csr_array  # slow to load, and most commands compare no pairs
-
-        self.sizes: Ints = np.array([len(one) for one in features], np.int64)
-        """Number of features of each set."""
-        numbers = _numbered(features, self.sizes)
-        edges = np.concatenate(([0], np.cumsum(self.sizes)))
-        columns = int(numbers.max(initial=0)) + 1
-        self._rows = csr_array((np.ones(len(numbers), np.int32), numbers, edges), shape=(len(features), columns))
-        self._marked = np.zeros(columns, np.int32)
-
-    def resemblances(self, one: int, others: Positions) -> Floats:
-        """The resemblance of one set to others, by their numbers; float64 of the same length as ``others``."""
-        own = self._rows.indices[self._rows.indptr[one] : self._rows.indptr[one + 1]]
-        self._marked[own] = 1
-        common = self._common(others) if len(others) else np.zeros(0, np.int64)
-        self._marked[own] = 0
-        return _shares(common, self.sizes[one] + self.sizes[others] - common)
-
-    def _common(self, others: Positions) -> Ints:
-        """The number of marked features of each of the other sets."""
-        first, last = int(others.min()), int(others.max()) + 1
-        if last - first <= 2 * len(others):  # nearly all of these rows: no copy of them is needed
-            counts: Ints = (self._between(first, last) @ self._marked)[others - first]
-            return counts
-        block = np.cumsum(self.sizes[others]) // _BLOCK
-        parts = np.split(others, np.flatnonzero(np.diff(block)) + 1)
-        return np.concatenate([self._rows[part] @ self._marked for part in parts])
-
-    def _between(self, first: int, last: int) -> csr_array:
-        """The rows from ``first`` to ``last`` (exclusive), without copying them."""
-        from scipy.sparse import csr_array
-
-        edges = self._rows.indptr[first : last + 1]
-        inside = slice(edges[0], edges[-1])
-        rows, columns = last - first, self._rows.shape[1]
-        return csr_array((self._rows.data[inside], self._rows.indices[inside], edges - edges[0]), shape=(rows, columns))
-
-
-def _numbered(features: Sequence[U64], sizes: Ints) -> I32:
-    """All features in a row, each replaced by its rank among the distinct features."""
-    if not sizes.sum():
-        return np.zeros(0, np.int32)
-    return np.unique(np.concatenate(features), return_inverse=True)[1].reshape(-1).astype(np.int32)
 
 
 def jaccard(alignment: Alignment | AlignmentTotals) -> float:

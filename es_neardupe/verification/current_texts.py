@@ -28,7 +28,7 @@ from es_neardupe.records import Address, DocumentsInScope, Hit, Reference, TextC
 from es_neardupe.server.client import Client
 from es_neardupe.server.search import fetch, fetch_portions
 from es_neardupe.similarity.features import INDEXED, fields_of
-from es_neardupe.similarity.formulas import FeatureTable
+from es_neardupe.similarity.formulas import FeatureSets
 from es_neardupe.similarity.measure import Measure, Prepared
 
 Source = Mapping[str, Any]
@@ -530,17 +530,18 @@ class OneWithMany:
         (self._measure,) = comparer.measures.values()
         self._texts, self._exists = comparer.read_classes(classes, progress)
         self._filled = np.array([len(one) > 0 for one in self._texts], np.bool_)
-        self._table = FeatureTable(self._texts) if self._measure.at_once else None
-        if self._table is not None:
+        self._sets = FeatureSets(self._texts) if self._measure.at_once else None
+        if self._sets is not None:
             self._texts = []
 
     def similarities(self, one: int, others: Positions) -> Floats:
         """The similarity of one class to others, by their places; float64 of the same length as ``others``. NaN if a
         text was changed or deleted; 0 if there is nothing to compare in a text."""
-        if self._table is not None:
-            similarity = self._table.resemblances(one, others)
+        left = np.full(len(others), one)
+        if self._sets is not None:
+            similarity = self._sets.resemblances(left, others)
         else:
-            similarity = self._measure.scores(self._texts, np.full(len(others), one), others)
+            similarity = self._measure.scores(self._texts, left, others)
         similarity[~(self._filled[others] & self._filled[one])] = 0
         similarity[~(self._exists[others] & self._exists[one])] = np.nan
         return similarity

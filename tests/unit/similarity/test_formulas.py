@@ -39,14 +39,13 @@ def arrays(sets: list[frozenset[int]]) -> list[np.ndarray[Any, Any]]:
 
 
 @given(SETS, st.sampled_from([1, 3, 7, 4_000_000]), st.sampled_from([0, 2, 16]), st.sampled_from([1, 20]), st.data())
-def test_against_sets(sets: list[frozenset[int]], block: int, many: int, few: int, data: st.DataObject) -> None:
-    """One by one, in C, and by a table, in blocks of any size."""
+def test_against_sets(sets: list[frozenset[int]], part: int, many: int, few: int, data: st.DataObject) -> None:
+    """One by one, in C, and all features at once, in parts of any size."""
     every = list(product(range(len(sets)), repeat=2))
     pairs = data.draw(st.lists(st.sampled_from(every), max_size=40)) if every else []
     left, right = (np.array([pair[side] for pair in pairs], np.intp) for side in (0, 1))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(formulas, "_BLOCK", block)
-        patch.setattr(formulas, "_PART", block)
+        patch.setattr(formulas, "_PART", part)
         patch.setattr(formulas, "_MANY", many)
         patch.setattr(formulas, "_FEW", few)
         found = resemblances(arrays(sets), left, right)
@@ -66,8 +65,8 @@ def test_nothing() -> None:
     assert resemblances(arrays([frozenset({1})]), NONE, NONE).tolist() == []
 
 
-def test_dense_cluster_crossing_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All pairs of 120 texts of one cluster, in blocks far smaller than the partners of one text."""
+def test_dense_cluster() -> None:
+    """All pairs of 120 texts of one cluster: those with the same left side, or the same right side, in a row."""
     rng = np.random.default_rng(5)
     core = set(range(1000, 1300))
     sets = [frozenset((core - set(rng.choice(300, 40) + 1000)) | set(rng.integers(0, 999, 30))) for _ in range(120)]
@@ -76,7 +75,6 @@ def test_dense_cluster_crossing_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     left, right = np.array(pairs, np.intp).T
     wanted = [set_resemblance(sets[a], sets[b]) for a, b in pairs]
     assert len(pairs) > 16 * len(sets)
-    monkeypatch.setattr(formulas, "_BLOCK", 1000)
     assert resemblances(arrays(sets), left, right).tolist() == wanted
     assert resemblances(arrays(sets), right, left).tolist() == wanted
     assert 0.5 < max(wanted) < 1

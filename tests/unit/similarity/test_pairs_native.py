@@ -223,10 +223,38 @@ def test_weighted_of_long_texts() -> None:
     assert found == [weighted(sets[a], sets[b], weights) for a, b in zip(left, right, strict=True)]
 
 
+SAME_PLACE = np.arange(1, 2000, dtype=np.uint64) * np.uint64(pow(0xD1342543DE82EF95, -1, 1 << 64))
+"""Features that all belong to the first place of any table."""
+FEATURES = np.concatenate((np.zeros(1, np.uint64), HASHES, SAME_PLACE))
+
+
+@given(st.lists(st.sets(st.integers(0, 40) | st.integers(290, 340), max_size=30), min_size=1, max_size=6), st.data())
+def test_features_that_many_pairs_share(sets: list[set[int]], data: st.DataObject) -> None:
+    """Pairs in any order, those with the same text on the left in a row or not."""
+    numbers = st.integers(0, len(sets) - 1)
+    pairs = data.draw(st.lists(st.tuples(numbers, numbers), min_size=1, max_size=40))
+    check_shared(sets, [*pairs, *sorted(pairs)])
+
+
+def test_features_that_collide() -> None:
+    """In a table that is given up, and in one whose places others meet."""
+    everywhere = set(range(0, len(FEATURES), 3))
+    same, others = set(range(301, len(FEATURES))), set(range(300))
+    check_shared([everywhere, same, others, set(range(301, 500))], list(product(range(4), range(4))))
+
+
+def check_shared(sets: Sequence[set[int]], pairs: Sequence[tuple[int, int]]) -> None:
+    rows = [np.sort(FEATURES[sorted(one)]) for one in sets]
+    bounds, found = np.cumsum([0, *map(len, rows)]), np.empty(len(pairs), np.int64)
+    left, right = np.array(pairs, np.int64).T.copy()
+    kernel().shared(np.concatenate(rows), bounds, left, right, found)
+    assert found.tolist() == [len(sets[a] & sets[b]) for a, b in pairs]
+
+
 # What callers never send
 
 
-SIZES = {"totals": 2, "distances": 1, "common": 1}
+SIZES = {"totals": 2, "distances": 1, "common": 1, "shared": 1}
 
 
 def run(name: str, words: U64, bounds: object, left: object, right: object, out: object) -> object:
@@ -291,6 +319,9 @@ def test_features_that_are_not_sorted(one: list[int], other: list[int]) -> None:
     found = np.frombuffer(kernel().common(words, bounds, zero, zero + 1, count), np.int64)
     assert len(found) == count[0] <= min(len(one), len(other))
     assert all(words[place] in words[bounds[1] :] for place in found.tolist())
+    counts, right = np.zeros(2, np.int64), np.ones(2, np.int64)
+    kernel().shared(np.where(words == HASHES[0], 0, words), bounds, np.zeros(2, np.int64), right, counts)
+    assert 0 <= counts.min() <= counts.max() <= len(other)
 
 
 def edited_text(choice: random.Random) -> tuple[str, str]:
