@@ -393,14 +393,25 @@ typedef struct {
     Memory memory;
 } Pairs;
 
-/* Set the words of a text; returns 0 if there is no such text. */
-static int text_of(const Pairs *pairs, int64_t number, const uint64_t **text, Py_ssize_t *size)
+/* Set where a text begins and ends among so many words; returns 0 if there is no such text. */
+static int range_of(const Pairs *pairs, int64_t number, Py_ssize_t words, int64_t *start, int64_t *end)
 {
     const int64_t *bound = pairs->bounds.buf;
     if (number < 0 || number >= (int64_t)(pairs->bounds.len / 8) - 1)
         return 0;
-    int64_t start = bound[number], end = bound[number + 1];
-    if (start < 0 || end < start || end > (int64_t)(pairs->words.len / 8))
+    int64_t from = bound[number], to = bound[number + 1];
+    if (from < 0 || to < from || to > (int64_t)words)
+        return 0;
+    *start = from;
+    *end = to;
+    return 1;
+}
+
+/* Set the words of a text; returns 0 if there is no such text. */
+static int text_of(const Pairs *pairs, int64_t number, const uint64_t **text, Py_ssize_t *size)
+{
+    int64_t start, end;
+    if (!range_of(pairs, number, pairs->words.len / 8, &start, &end))
         return 0;
     *text = (const uint64_t *)pairs->words.buf + start;
     *size = (Py_ssize_t)(end - start);
@@ -414,13 +425,25 @@ static int pair_of(const Pairs *pairs, Py_ssize_t k, const uint64_t **a, Py_ssiz
            text_of(pairs, ((const int64_t *)pairs->right.buf)[k], b, m);
 }
 
-/* Whether the arrays are of numbers, and the result has so many numbers for each pair. */
-static int fit(Pairs *pairs, Py_ssize_t numbers)
+/* Whether the arrays but for the words are of numbers, and the result has so many numbers for each pair. */
+static int sides_fit(Pairs *pairs, Py_ssize_t numbers)
 {
     pairs->count = pairs->left.len / 8;
     return pairs->left.len == pairs->right.len && pairs->out.len == numbers * pairs->left.len &&
-           has_numbers(&pairs->words) && has_numbers(&pairs->bounds) && has_numbers(&pairs->left) &&
-           has_numbers(&pairs->right) && has_numbers(&pairs->out);
+           has_numbers(&pairs->bounds) && has_numbers(&pairs->left) && has_numbers(&pairs->right) &&
+           has_numbers(&pairs->out);
+}
+
+/* The same, with the words. */
+static int fit(Pairs *pairs, Py_ssize_t numbers)
+{
+    return sides_fit(pairs, numbers) && has_numbers(&pairs->words);
+}
+
+/* Whether an array is of so many numbers of 32 bits. */
+static int has_short_numbers(const Py_buffer *buffer, Py_ssize_t count)
+{
+    return buffer->len == 4 * count && (uintptr_t)buffer->buf % 4 == 0;
 }
 
 /* Release everything. Returns None, or NULL with an exception. */
@@ -537,99 +560,105 @@ static PyObject *common(PyObject *self, PyObject *args)
     return found;
 }
 
-PyDoc_STRVAR(shared_doc,
-             "shared(uint64 features, int64 bounds[texts + 1], int64 left, int64 right, int64 out[pairs]): how many "
-             "features both texts of each pair have. The features of each text are sorted and distinct. Those of a text "
-             "are put into a table once for all pairs in a row with it on the left.");
+PyDoc_STRVAR(numbered_doc,
+             "numbered(uint64 features, int32 out[features]) -> int: the number of each feature among the distinct ones, "
+             "in the order in which they come first; returns how many there are, or -1 if too many collide.");
 
-/* A table of the features of one text, at most a quarter of which they fill; 0 is a free place. */
-typedef struct {
-    uint64_t *places; /* NULL without a table */
-    size_t mask;
-    int shift; /* of hashes, to places */
-    int has_zero;
-} Features;
-
-/* The place of a feature, or the free one where it belongs; -1 if too many others were met on the way. */
-static int64_t place_among(const Features *table, uint64_t feature, int64_t *patience)
+/* `first` is a table, at most half of which is filled: the place in `features` where one comes first, or -1. */
+static int64_t number(const uint64_t *features, Py_ssize_t n, int32_t *out, int32_t *first, int bits)
 {
-    size_t place = (feature * MULTIPLIER) >> table->shift;
-    for (; table->places[place] && table->places[place] != feature; place = (place + 1) & table->mask)
-        if (--*patience < 0)
-            return -1;
-    return (int64_t)place;
-}
-
-/* Make the table of a text; without one if too many features collide. Returns 0 without memory. */
-static int tabulate(Memory *memory, Features *table, const uint64_t *a, Py_ssize_t n)
-{
-    int64_t place = 0, patience = PROBES((int64_t)n);
-    table->mask = 15;
-    for (table->shift = 60; table->mask + 1 < 4 * (size_t)n; table->shift--)
-        table->mask = 2 * table->mask + 1;
-    if (!reserve(&memory->hashes, &memory->hashes_size, (table->mask + 1) * sizeof *memory->hashes))
-        return 0;
-    table->places = memset(memory->hashes, 0, (table->mask + 1) * sizeof *memory->hashes);
-    table->has_zero = n && !a[0];
-    for (Py_ssize_t i = table->has_zero; i < n && place >= 0; i++)
-        if ((place = place_among(table, a[i], &patience)) >= 0)
-            table->places[place] = a[i];
-    if (place < 0)
-        table->places = NULL;
-    return 1;
-}
-
-/* How many features of b are in the table; -1 if too many collide. */
-static int64_t count_among(const Features *table, const uint64_t *b, Py_ssize_t m)
-{
-    int64_t place, patience = PROBES((int64_t)m), count = 0;
-    Py_ssize_t j = m && !b[0];
-    count += j && table->has_zero;
-    for (; j < m; j++) {
-        if ((place = place_among(table, b[j], &patience)) < 0)
-            return -1;
-        count += table->places[place] == b[j];
+    int64_t patience = PROBES((int64_t)n), count = 0;
+    size_t mask = ((size_t)1 << bits) - 1;
+    memset(first, 0xFF, (mask + 1) * sizeof *first);
+    for (Py_ssize_t i = 0; i < n; i++) {
+        size_t place = (features[i] * MULTIPLIER) >> (64 - bits);
+        for (; first[place] >= 0 && features[first[place]] != features[i]; place = (place + 1) & mask)
+            if (--patience < 0)
+                return REFUSED;
+        if (first[place] < 0) {
+            first[place] = (int32_t)i;
+            out[i] = (int32_t)count++;
+        } else
+            out[i] = out[first[place]];
     }
     return count;
 }
 
-/* How many features both texts have. */
-static int64_t overlap(const uint64_t *a, Py_ssize_t n, const uint64_t *b, Py_ssize_t m)
+static PyObject *numbered(PyObject *self, PyObject *args)
 {
-    int64_t count = 0;
-    for (Py_ssize_t i = 0, j = 0; i < n && j < m;) {
-        uint64_t one = a[i], other = b[j];
-        count += one == other;
-        i += one <= other;
-        j += other <= one;
+    Py_buffer features, out;
+    if (!PyArg_ParseTuple(args, "y*w*", &features, &out))
+        return NULL;
+    Py_ssize_t n = features.len / 8;
+    int64_t count = REFUSED;
+    int fits = has_numbers(&features) && has_short_numbers(&out, n), bits = 4;
+    while (((int64_t)1 << bits) < 2 * (int64_t)n)
+        bits++;
+    int32_t *first = fits && n <= LONGEST ? malloc(sizeof *first << bits) : NULL;
+    if (first) {
+        Py_BEGIN_ALLOW_THREADS;
+        count = number(features.buf, n, out.buf, first, bits);
+        Py_END_ALLOW_THREADS;
+        free(first);
     }
+    PyBuffer_Release(&features);
+    PyBuffer_Release(&out);
+    if (!fits)
+        return PyErr_Format(PyExc_ValueError, "arrays that do not fit together");
+    if (!first && n <= LONGEST)
+        return PyErr_NoMemory();
+    return PyLong_FromLongLong(count);
+}
+
+PyDoc_STRVAR(shared_doc,
+             "shared(int32 features, int64 bounds[texts + 1], int64 left, int64 right, uint8 marks[distinct features], "
+             "int64 out[pairs]): how many features of the right text of each pair the left one has, too. Those of a left "
+             "text are marked once for all pairs in a row with it. All marks are 0, before and after.");
+
+/* Mark the features of a text, or none of them again. */
+static void mark_set(const int32_t *features, Py_ssize_t n, const Py_buffer *marks, uint8_t value)
+{
+    for (Py_ssize_t i = 0; i < n; i++)
+        if ((uint32_t)features[i] < (size_t)marks->len)
+            ((uint8_t *)marks->buf)[features[i]] = value;
+}
+
+static int64_t count_marked(const int32_t *features, Py_ssize_t n, const Py_buffer *marks)
+{
+    const uint8_t *marked = marks->buf;
+    int64_t count = 0;
+    for (Py_ssize_t i = 0; i < n; i++)
+        count += (uint32_t)features[i] < (size_t)marks->len ? marked[features[i]] : 0;
     return count;
 }
 
 static PyObject *shared(PyObject *self, PyObject *args)
 {
     Pairs pairs = {0};
-    Features table = {0};
-    Py_ssize_t n, m;
-    if (!PyArg_ParseTuple(args, "y*y*y*y*w*", &pairs.words, &pairs.bounds, &pairs.left, &pairs.right, &pairs.out))
+    Py_buffer marks;
+    if (!PyArg_ParseTuple(args, "y*y*y*y*w*w*", &pairs.words, &pairs.bounds, &pairs.left, &pairs.right, &marks, &pairs.out))
         return NULL;
-    int64_t *out = pairs.out.buf;
-    int fits = fit(&pairs, 1), has_memory = 1;
-    const int64_t *left = pairs.left.buf;
-    const uint64_t *a, *b;
+    const int32_t *features = pairs.words.buf;
+    const int64_t *left = pairs.left.buf, *right = pairs.right.buf;
+    int64_t *out = pairs.out.buf, start = 0, end = 0, from, to;
+    Py_ssize_t total = pairs.words.len / 4;
+    int fits = sides_fit(&pairs, 1) && has_short_numbers(&pairs.words, total);
     Py_BEGIN_ALLOW_THREADS;
-    for (Py_ssize_t k = 0; fits && k < pairs.count && (fits = pair_of(&pairs, k, &a, &n, &b, &m)); k++) {
+    for (Py_ssize_t k = 0; fits && k < pairs.count; k++) {
         if (!k || left[k] != left[k - 1]) {
-            table.places = NULL;
-            if (k + 1 < pairs.count && left[k] == left[k + 1] && !(has_memory = tabulate(&pairs.memory, &table, a, n)))
+            mark_set(features + start, end - start, &marks, 0);
+            start = end = 0;
+            if (!(fits = range_of(&pairs, left[k], total, &start, &end)))
                 break;
+            mark_set(features + start, end - start, &marks, 1);
         }
-        out[k] = table.places ? count_among(&table, b, m) : -1;
-        if (out[k] < 0)
-            out[k] = overlap(a, n, b, m);
+        if ((fits = range_of(&pairs, right[k], total, &from, &to)))
+            out[k] = count_marked(features + from, to - from, &marks);
     }
+    mark_set(features + start, end - start, &marks, 0);
     Py_END_ALLOW_THREADS;
-    return finished(&pairs, fits, has_memory);
+    PyBuffer_Release(&marks);
+    return finished(&pairs, fits, 1);
 }
 
 #include "_changes.h"
@@ -641,6 +670,7 @@ static PyMethodDef methods[] = {
     {"totals", totals, METH_VARARGS, totals_doc},
     {"distances", distances, METH_VARARGS, distances_doc},
     {"common", common, METH_VARARGS, common_doc},
+    {"numbered", numbered, METH_VARARGS, numbered_doc},
     {"shared", shared, METH_VARARGS, shared_doc},
     {"changes", changes, METH_VARARGS, changes_doc},
     {"words", words, METH_VARARGS, words_doc},

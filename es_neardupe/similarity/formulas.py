@@ -14,14 +14,14 @@ from itertools import pairwise
 import numpy as np
 from rapidfuzz.distance import Levenshtein
 
-from es_neardupe.keys.arrays import U64, Floats, Ints, Positions
+from es_neardupe.keys.arrays import I32, U64, Floats, Ints, Positions
 from es_neardupe.progress import Progress, silent
 from es_neardupe.similarity import batch
 from es_neardupe.similarity.alignment import Alignment, AlignmentTotals
 from es_neardupe.similarity.batch import Batch
 
 _MANY = 16
-"""Pairs per text above which all features are copied at once."""
+"""Pairs per text above which it is faster to number all features."""
 
 _PART = 200_000
 """Features of the pairs that are compared at a time in C, which are copied: 1.6 MB."""
@@ -46,8 +46,9 @@ def resemblance(a: U64, b: U64) -> float:
 def resemblances(features: Sequence[U64], left: Positions, right: Positions) -> Floats:
     """Resemblance of the pairs ``(features[left[k]], features[right[k]])``: float64[pairs].
 
-    Each element of ``features`` is sorted and distinct. Pairs are computed in C, faster if those with the same left
-    side follow each other; a few pairs are computed one by one.
+    Each element of ``features`` is sorted and distinct. If texts have many partners, pairs are computed by numbers of
+    all features (`FeatureSets`), faster if those with the same left side follow each other; a few pairs are computed
+    one by one.
     """
     if batch.kernel is None or len(left) < _FEW:
         pairs = zip(left.tolist(), right.tolist(), strict=True)
@@ -55,34 +56,61 @@ def resemblances(features: Sequence[U64], left: Positions, right: Positions) -> 
     if len(left) > _MANY * len(features):
         return FeatureSets(features).resemblances(left, right)
     sizes = np.array([len(one) for one in features], np.int64)
-    cuts = np.flatnonzero(np.diff(np.cumsum(sizes[left] + sizes[right]) // _PART)) + 1
+    both = sizes[left] + sizes[right]
+    cuts = np.flatnonzero(np.diff(np.cumsum(both) // _PART)) + 1
     parts = zip(np.split(left, cuts), np.split(right, cuts), strict=True)
-    each = (Batch.of(features, *part) for part in parts)
-    return np.concatenate([FeatureSets(one.texts).resemblances(one.left, one.right) for one in each])
+    common = np.concatenate([_counts_in_common(Batch.of(features, *part)) for part in parts])
+    return _shares(common, both - common)
+
+
+def _counts_in_common(pairs: Batch) -> Ints:
+    """The number of features that both texts of each pair have."""
+    assert batch.kernel is not None
+    counts = np.empty(len(pairs.left), np.int64)
+    batch.kernel.common(pairs.joined(), pairs.bounds, pairs.left, pairs.right, counts)
+    return counts
 
 
 class FeatureSets:
-    """Sets of features, for the resemblance of many pairs of them: 8 bytes for each feature of a set."""
+    """Sets of features for the resemblance of many pairs: 4 bytes for each feature of a set, up to 28 while it is made.
+
+    Each feature is replaced by its number among the distinct ones. Those of a set are marked in a vector, and counted
+    in all its partners. So a pair in a dense cluster costs one memory access for each feature of one side.
+    """
 
     def __init__(self, features: Sequence[U64]) -> None:
         """Each element of ``features`` is sorted and distinct."""
         self._sizes: Ints = np.array([len(one) for one in features], np.int64)
         self._bounds: Ints = np.concatenate(([0], np.cumsum(self._sizes)))
-        self._joined: U64 = np.concatenate([np.empty(0, np.uint64), *features])
+        self._numbers, distinct = _numbered(np.concatenate([np.empty(0, np.uint64), *features]))
+        self._marks = np.zeros(distinct, np.uint8)
 
     def resemblances(self, left: Positions, right: Positions) -> Floats:
-        """The resemblance of pairs of sets, by their numbers: float64[pairs]. Faster if pairs with the same left side
+        """The resemblance of pairs of sets, by their places: float64[pairs]. Faster if pairs with the same left side
         follow each other."""
-        if batch.kernel is None:
-            pairs = zip(left.tolist(), right.tolist(), strict=True)
-            return np.array([resemblance(self._set(a), self._set(b)) for a, b in pairs], np.float64)
         common = np.empty(len(left), np.int64)
-        sides = (np.ascontiguousarray(side, np.int64) for side in (left, right))
-        batch.kernel.shared(self._joined, self._bounds, *sides, common)
+        if batch.kernel is None:
+            for k, (one, other) in enumerate(zip(left.tolist(), right.tolist(), strict=True)):
+                self._marks[self._set(one)] = 1
+                common[k] = self._marks[self._set(other)].sum()
+                self._marks[self._set(one)] = 0
+        else:
+            sides = (np.ascontiguousarray(side, np.int64) for side in (left, right))
+            batch.kernel.shared(self._numbers, self._bounds, *sides, self._marks, common)
         return _shares(common, self._sizes[left] + self._sizes[right] - common)
 
-    def _set(self, number: int) -> U64:
-        return self._joined[self._bounds[number] : self._bounds[number + 1]]
+    def _set(self, place: int) -> I32:
+        return self._numbers[self._bounds[place] : self._bounds[place + 1]]
+
+
+def _numbered(features: U64) -> tuple[I32, int]:
+    """The number of each feature among the distinct ones, and how many these are."""
+    numbers = np.empty(len(features), np.int32)
+    distinct = -1 if batch.kernel is None else batch.kernel.numbered(features, numbers)
+    if distinct < 0:  # too many collide
+        every, found = np.unique(features, return_inverse=True)
+        return found.reshape(-1).astype(np.int32), len(every)
+    return numbers, distinct
 
 
 def _shares(common: Ints | Floats, whole: Ints | Floats) -> Floats:

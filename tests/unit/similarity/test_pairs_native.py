@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from recount import word_edits
+from unit_tools import set_resemblance
 
 from es_neardupe.errors import SettingsError
 from es_neardupe.keys.hashing import mix64
@@ -28,7 +29,7 @@ from es_neardupe.similarity.facts.scanner import AFTER_NUMBERS, FOR_KERNEL, scan
 from es_neardupe.similarity.facts.token_changes import token_changes
 from es_neardupe.similarity.facts.token_flags import flags_of
 from es_neardupe.similarity.facts.tokens import fact_tokens
-from es_neardupe.similarity.formulas import Weights, edit, edits, weighted, weighted_pairs
+from es_neardupe.similarity.formulas import FeatureSets, Weights, edit, edits, resemblances, weighted, weighted_pairs
 from es_neardupe.similarity.measure import weights_of
 
 U64 = NDArray[np.uint64]
@@ -228,33 +229,37 @@ SAME_PLACE = np.arange(1, 2000, dtype=np.uint64) * np.uint64(pow(0xD1342543DE82E
 FEATURES = np.concatenate((np.zeros(1, np.uint64), HASHES, SAME_PLACE))
 
 
-@given(st.lists(st.sets(st.integers(0, 40) | st.integers(290, 340), max_size=30), min_size=1, max_size=6), st.data())
-def test_features_that_many_pairs_share(sets: list[set[int]], data: st.DataObject) -> None:
-    """Pairs in any order, those with the same text on the left in a row or not."""
-    numbers = st.integers(0, len(sets) - 1)
-    pairs = data.draw(st.lists(st.tuples(numbers, numbers), min_size=1, max_size=40))
-    check_shared(sets, [*pairs, *sorted(pairs)])
+@pytest.mark.parametrize("compiled", [True, False])
+@given(
+    sets=st.lists(st.sets(st.integers(0, 40) | st.integers(290, 340), max_size=30), min_size=1, max_size=6),
+    data=st.data(),
+)
+def test_features_that_many_pairs_share(sets: list[set[int]], compiled: bool, data: st.DataObject) -> None:
+    """Pairs in any order, those with the same text on the left in a row or not; the same sets several times."""
+    places = st.integers(0, len(sets) - 1)
+    pairs = data.draw(st.lists(st.tuples(places, places), min_size=1, max_size=40))
+    with in_python() if not compiled else pytest.MonkeyPatch.context():
+        made = FeatureSets([np.sort(FEATURES[sorted(one)]) for one in sets])
+        for some in (pairs, sorted(pairs), []):
+            left, right = np.array(some, np.intp).reshape(-1, 2).T
+            assert made.resemblances(left, right).tolist() == [set_resemblance(sets[a], sets[b]) for a, b in some]
 
 
 def test_features_that_collide() -> None:
-    """In a table that is given up, and in one whose places others meet."""
-    everywhere = set(range(0, len(FEATURES), 3))
-    same, others = set(range(301, len(FEATURES))), set(range(300))
-    check_shared([everywhere, same, others, set(range(301, 500))], list(product(range(4), range(4))))
-
-
-def check_shared(sets: Sequence[set[int]], pairs: Sequence[tuple[int, int]]) -> None:
-    rows = [np.sort(FEATURES[sorted(one)]) for one in sets]
-    bounds, found = np.cumsum([0, *map(len, rows)]), np.empty(len(pairs), np.int64)
-    left, right = np.array(pairs, np.int64).T.copy()
-    kernel().shared(np.concatenate(rows), bounds, left, right, found)
-    assert found.tolist() == [len(sets[a] & sets[b]) for a, b in pairs]
+    """Some do not matter, with too many the table is given up."""
+    for features, distinct in ((HASHES, 300), (FEATURES[:350], 350), (FEATURES, -1), (FEATURES[:0], 0)):
+        numbers = np.full(2 * len(features), -1, np.int32)
+        assert kernel().numbered(np.concatenate((features, features[::-1])), numbers) == distinct
+        if distinct >= 0:
+            assert numbers.tolist() == [*range(distinct), *reversed(range(distinct))]
+    same = resemblances([FEATURES, FEATURES[301:]], np.zeros(50, np.intp), np.ones(50, np.intp))
+    assert same.tolist() == [(len(FEATURES) - 301) / len(FEATURES)] * 50
 
 
 # What callers never send
 
 
-SIZES = {"totals": 2, "distances": 1, "common": 1, "shared": 1}
+SIZES = {"totals": 2, "distances": 1, "common": 1}
 
 
 def run(name: str, words: U64, bounds: object, left: object, right: object, out: object) -> object:
@@ -319,9 +324,31 @@ def test_features_that_are_not_sorted(one: list[int], other: list[int]) -> None:
     found = np.frombuffer(kernel().common(words, bounds, zero, zero + 1, count), np.int64)
     assert len(found) == count[0] <= min(len(one), len(other))
     assert all(words[place] in words[bounds[1] :] for place in found.tolist())
-    counts, right = np.zeros(2, np.int64), np.ones(2, np.int64)
-    kernel().shared(np.where(words == HASHES[0], 0, words), bounds, np.zeros(2, np.int64), right, counts)
-    assert 0 <= counts.min() <= counts.max() <= len(other)
+
+
+def test_numbers_of_features_that_do_not_fit() -> None:
+    """Features beyond the marks do not count, and marks are taken back."""
+    bounds, sides, marks = np.array([0, 4, 8]), np.array([0, 1, 0]), np.zeros(5, np.uint8)
+    features, counts = np.array([0, 1, 2, 7, 1, 2, -3, 5], np.int32), np.zeros(3, np.int64)
+    kernel().shared(features, bounds, sides, sides[::-1].copy(), marks, counts)
+    assert counts.tolist() == [3, 2, 3]
+    kernel().shared(features, bounds, sides, np.array([1, 0, 1]), marks, counts)
+    assert counts.tolist() == [2, 2, 2]
+    refused = partial(pytest.raises, ValueError, match="do not fit")
+    for wrong in (np.array([0, 4, 9]), np.array([0, 5, 4]), np.array([-1, 4, 8]), np.array([0, 4])):
+        with refused():
+            kernel().shared(features, wrong, sides, sides, marks, counts)
+    with refused():
+        kernel().shared(features, bounds, sides, sides[:2], marks, counts)
+    with refused():
+        kernel().shared(features.view(np.uint8)[:30], bounds, sides, sides, marks, counts)
+    with refused():
+        kernel().shared(features, bounds, sides, sides, marks, counts[:2])
+    with refused():
+        kernel().numbered(HASHES, np.zeros(299, np.int32))
+    with refused():
+        kernel().numbered(HASHES.view(np.uint8)[:9], np.zeros(1, np.int32))
+    assert not marks.any()
 
 
 def edited_text(choice: random.Random) -> tuple[str, str]:
