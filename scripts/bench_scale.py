@@ -80,6 +80,8 @@ class Measured:
     """Bytes of the index after the step."""
     processor: float = 0.0
     """Seconds of processor time, without a server."""
+    making: float = 0.0
+    """Those of them that make the documents."""
 
 
 def _load(news: NearDupe, work: Work) -> None:
@@ -232,7 +234,8 @@ def synthetic(documents: int, memory: str | None) -> Measured:
     """Group synthetic fingerprints in a new process, within so much memory."""
     command = [sys.executable, str(TOOLS / "synthetic_pages.py"), str(documents), *([memory] if memory else [])]
     done = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-    return Measured(SYNTHETIC, documents, done["seconds"], done["peak"], processor=done["cpu"])
+    cpu, making = done["cpu"], done["cpu_of_making"]
+    return Measured(SYNTHETIC, documents, done["seconds"], done["peak"], processor=cpu, making=making)
 
 
 def parse_arguments() -> argparse.Namespace:
