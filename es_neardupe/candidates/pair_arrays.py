@@ -99,7 +99,7 @@ def first_with_all(size: int, count: int) -> Iterator[Positions]:
 
 class DistinctPairs:
     """A growing set of pairs of numbers below ``rows``. Each pair is stored once, in 8 bytes, and a pair that was just
-    added in up to 12 more."""
+    added in up to 17 more."""
 
     def __init__(self, rows: int, check: Callable[[int], None] = lambda pairs: None) -> None:
         """``check`` is called with the number of pairs whenever it may have grown."""

@@ -45,7 +45,7 @@ _MISREAD = re.compile(
 _MISREAD_SIGN = re.compile(
     r"[015\-\u00ac\u00ad\ufb00-\ufb06](?:(?<=[015])[a-z\u00df-\u00ff]|(?<=[-\u00ac\u00ad])\n|(?<=[\ufb00-\ufb06]))"
 )
-"""A part of each misread word, found in a thirtieth of the time: it begins with one of a few characters."""
+"""A part of each misread word, found in a tenth of the time or less: few characters can begin it."""
 _MISREAD_WORDS = 200
 """Words of a scan in which one is such a word, at most: other texts have hardly any."""
 _WORD = re.compile(r"[^\W\d_]{4,}")

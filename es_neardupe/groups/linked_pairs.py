@@ -30,7 +30,7 @@ PAIRS_AT_ONCE = 1_000_000
 20,000 texts."""
 
 PAIRS_SINGLY = 1000
-"""The same for measures without a table of features, which take longer."""
+"""The same for measures that do not compare one text with many at once, and take longer."""
 
 WORDS = 50_000
 """Maximum number of words of the texts of a cluster, for each text of ``max_bucket``. By default 10 million, some 320

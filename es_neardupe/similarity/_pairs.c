@@ -1,8 +1,8 @@
-/* The inner loops of comparing pairs of texts in C: greedy string tiling, edit distance, common features, and the
- * changes of tokens (_changes.h); the ordinary words of a text (_words.h), and the flags of its tokens (_flags.h). They
- * give the same results as the code in Python beside each of their callers, which does the work where this was not built,
- * and for pairs that are refused here. So time is at most proportional to the length of the texts (for tiles times a
- * logarithm), whatever they hold. Every access to memory is within what was handed in.
+/* The inner loops of comparing pairs of texts in C: greedy string tiling, edit distance, common features, numbers of
+ * features, and the changes of tokens (_changes.h); the ordinary words of a text (_words.h), and the flags of its tokens
+ * (_flags.h). They give the same results as the code in Python beside each of their callers, which does the work where
+ * this was not built, and for pairs that are refused here. So time is at most proportional to the length of the texts
+ * (for tiles times a logarithm), whatever they hold. Every access to memory is within what was handed in.
  *
  * Tiling: the windows of b are put into a hash table, those of a looked up. A pair of equal windows begins a run if the
  * words before it differ; the run is extended word by word. Tiles are chosen from the runs by a heap, the longest first.
@@ -396,7 +396,7 @@ typedef struct {
 /* Set where a text begins and ends among so many words; returns 0 if there is no such text. */
 static int range_of(const Pairs *pairs, int64_t number, Py_ssize_t words, int64_t *start, int64_t *end)
 {
-    const int64_t *bound = pairs->bounds.buf;
+    const volatile int64_t *bound = pairs->bounds.buf;
     if (number < 0 || number >= (int64_t)(pairs->bounds.len / 8) - 1)
         return 0;
     int64_t from = bound[number], to = bound[number + 1];
@@ -443,7 +443,7 @@ static int fit(Pairs *pairs, Py_ssize_t numbers)
 /* Whether an array is of so many numbers of 32 bits. */
 static int has_short_numbers(const Py_buffer *buffer, Py_ssize_t count)
 {
-    return buffer->len == 4 * count && (uintptr_t)buffer->buf % 4 == 0;
+    return buffer->len == 4 * count && (!count || (uintptr_t)buffer->buf % 4 == 0);
 }
 
 /* Release everything. Returns None, or NULL with an exception. */
@@ -562,7 +562,8 @@ static PyObject *common(PyObject *self, PyObject *args)
 
 PyDoc_STRVAR(numbered_doc,
              "numbered(uint64 features, int32 out[features]) -> int: the number of each feature among the distinct ones, "
-             "in the order in which they come first; returns how many there are, or -1 if too many collide.");
+             "in the order in which they come first; returns how many there are, or -1 if there are too many, or too "
+             "many collide.");
 
 /* `first` is a table, at most half of which is filled: the place in `features` where one comes first, or -1. */
 static int64_t number(const uint64_t *features, Py_ssize_t n, int32_t *out, int32_t *first, int bits)
@@ -615,20 +616,24 @@ PyDoc_STRVAR(shared_doc,
              "int64 out[pairs]): how many features of the right text of each pair the left one has, too. Those of a left "
              "text are marked once for all pairs in a row with it. All marks are 0, before and after.");
 
-/* Mark the features of a text, or none of them again. */
-static void mark_set(const int32_t *features, Py_ssize_t n, const Py_buffer *marks, uint8_t value)
+/* Set the marks of the features of a text. */
+static void mark_set(const volatile int32_t *features, Py_ssize_t n, const Py_buffer *marks, uint8_t value)
 {
-    for (Py_ssize_t i = 0; i < n; i++)
-        if ((uint32_t)features[i] < (size_t)marks->len)
-            ((uint8_t *)marks->buf)[features[i]] = value;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        uint32_t feature = (uint32_t)features[i]; /* read once, as everything that another thread may change */
+        if (feature < (size_t)marks->len)
+            ((uint8_t *)marks->buf)[feature] = value;
+    }
 }
 
-static int64_t count_marked(const int32_t *features, Py_ssize_t n, const Py_buffer *marks)
+static int64_t count_marked(const volatile int32_t *features, Py_ssize_t n, const Py_buffer *marks)
 {
     const uint8_t *marked = marks->buf;
     int64_t count = 0;
-    for (Py_ssize_t i = 0; i < n; i++)
-        count += (uint32_t)features[i] < (size_t)marks->len ? marked[features[i]] : 0;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        uint32_t feature = (uint32_t)features[i];
+        count += feature < (size_t)marks->len ? marked[feature] : 0;
+    }
     return count;
 }
 

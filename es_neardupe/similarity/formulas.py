@@ -26,6 +26,9 @@ _MANY = 16
 _PART = 200_000
 """Features of the pairs that are compared at a time in C, which are copied: 1.6 MB."""
 
+_AT_ONCE = 10_000_000
+"""Features that are counted without interruption: some ten milliseconds."""
+
 _FEW = 20
 """Pairs below which copying their features takes longer than comparing them one by one."""
 
@@ -50,11 +53,11 @@ def resemblances(features: Sequence[U64], left: Positions, right: Positions) -> 
     all features (`FeatureSets`), faster if those with the same left side follow each other; a few pairs are computed
     one by one.
     """
+    if len(left) > _MANY * len(features):
+        return FeatureSets(features).resemblances(left, right)
     if batch.kernel is None or len(left) < _FEW:
         pairs = zip(left.tolist(), right.tolist(), strict=True)
         return np.array([resemblance(features[a], features[b]) for a, b in pairs], np.float64)
-    if len(left) > _MANY * len(features):
-        return FeatureSets(features).resemblances(left, right)
     sizes = np.array([len(one) for one in features], np.int64)
     both = sizes[left] + sizes[right]
     cuts = np.flatnonzero(np.diff(np.cumsum(both) // _PART)) + 1
@@ -72,10 +75,12 @@ def _counts_in_common(pairs: Batch) -> Ints:
 
 
 class FeatureSets:
-    """Sets of features for the resemblance of many pairs: 4 bytes for each feature of a set, up to 28 while it is made.
+    """Sets of features for the resemblance of many pairs of them. Not for several threads at once.
 
     Each feature is replaced by its number among the distinct ones. Those of a set are marked in a vector, and counted
     in all its partners. So a pair in a dense cluster costs one memory access for each feature of one side.
+
+    Up to 5 bytes for each feature of a set, and up to 28 while it is made; 61 without the inner loops in C.
     """
 
     def __init__(self, features: Sequence[U64]) -> None:
@@ -88,16 +93,26 @@ class FeatureSets:
     def resemblances(self, left: Positions, right: Positions) -> Floats:
         """The resemblance of pairs of sets, by their places: float64[pairs]. Faster if pairs with the same left side
         follow each other."""
-        common = np.empty(len(left), np.int64)
-        if batch.kernel is None:
-            for k, (one, other) in enumerate(zip(left.tolist(), right.tolist(), strict=True)):
-                self._marks[self._set(one)] = 1
-                common[k] = self._marks[self._set(other)].sum()
-                self._marks[self._set(one)] = 0
-        else:
-            sides = (np.ascontiguousarray(side, np.int64) for side in (left, right))
-            batch.kernel.shared(self._numbers, self._bounds, *sides, self._marks, common)
-        return _shares(common, self._sizes[left] + self._sizes[right] - common)
+        sizes, common = self._sizes[right], np.empty(len(left), np.int64)
+        cuts = np.diff(left) if batch.kernel is None else np.diff(np.cumsum(sizes) // _AT_ONCE)
+        starts = [0, *(np.flatnonzero(cuts) + 1).tolist()] if len(left) else []
+        for first, last in zip(starts, [*starts[1:], len(left)], strict=False):
+            some = slice(first, last)
+            if batch.kernel is None:
+                common[some] = self._common(int(left[first]), right[some])
+            else:
+                sides = (np.ascontiguousarray(side[some], np.int64) for side in (left, right))
+                batch.kernel.shared(self._numbers, self._bounds, *sides, self._marks, common[some])
+        return _shares(common, self._sizes[left] + sizes - common)
+
+    def _common(self, one: int, others: Positions) -> Ints:
+        """The number of features of each of some sets that one set has, too."""
+        self._marks[self._set(one)] = 1
+        found = self._marks[np.concatenate([self._set(other) for other in others.tolist()])]
+        self._marks[self._set(one)] = 0
+        sums, ends = np.concatenate(([0], np.cumsum(found, dtype=np.int64))), np.cumsum(self._sizes[others])
+        counts: Ints = sums[ends] - sums[ends - self._sizes[others]]
+        return counts
 
     def _set(self, place: int) -> I32:
         return self._numbers[self._bounds[place] : self._bounds[place + 1]]
@@ -107,8 +122,9 @@ def _numbered(features: U64) -> tuple[I32, int]:
     """The number of each feature among the distinct ones, and how many these are."""
     numbers = np.empty(len(features), np.int32)
     distinct = -1 if batch.kernel is None else batch.kernel.numbered(features, numbers)
-    if distinct < 0:  # too many collide
+    if distinct < 0:  # not numbered in C
         every, found = np.unique(features, return_inverse=True)
+        assert len(every) < 1 << 31, "too many different features for one comparison"
         return found.reshape(-1).astype(np.int32), len(every)
     return numbers, distinct
 

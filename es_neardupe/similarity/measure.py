@@ -159,7 +159,7 @@ class Measure:
 
     @property
     def at_once(self) -> bool:
-        """Whether one text is compared with many others by a table of all features, which takes much less time."""
+        """Whether one text is compared with many others by numbers of all features, which takes much less time."""
         return self.name in (MeasureName.RESEMBLANCE, MeasureName.BAG)
 
     @property

@@ -75,9 +75,24 @@ def test_scans_with_letters_that_were_misread() -> None:
     assert unprepared_texts(scans, SCHEME) is None, "no word is usual"
 
 
-@given(st.lists(st.sampled_from([*"015 9a\u00e9z-\u00ac\u00ad\n\ufb01.", "com", "-\n"]), max_size=12).map("".join))
-def test_each_misread_word_has_a_sign(text: str) -> None:
-    assert _MISREAD_SIGN.search(text) or not _MISREAD.search(text)
+MISREAD = [
+    "com-\nmission",
+    "com\u00ac\n  mission",
+    "com\u00ad\n\nmission",
+    "c0uncil",
+    "\u00e91\u00e9",
+    "a5\u00df",
+    "of\ufb01ce",
+]
+AROUND = st.text("015 9a\u00e9z-\u00ac\u00ad\n.", max_size=12)
+
+
+@pytest.mark.parametrize("misread", MISREAD)
+@given(before=AROUND, after=AROUND)
+def test_each_misread_word_has_a_sign(misread: str, before: str, after: str) -> None:
+    assert _MISREAD.search(misread)
+    for text in (misread, f"{before}{misread}{after}"):
+        assert _MISREAD_SIGN.search(text) or not _MISREAD.search(text)
 
 
 def test_other_words_are_no_misreadings() -> None:

@@ -40,12 +40,13 @@ def arrays(sets: list[frozenset[int]]) -> list[np.ndarray[Any, Any]]:
 
 @given(SETS, st.sampled_from([1, 3, 7, 4_000_000]), st.sampled_from([0, 2, 16]), st.sampled_from([1, 20]), st.data())
 def test_against_sets(sets: list[frozenset[int]], part: int, many: int, few: int, data: st.DataObject) -> None:
-    """One by one, in C, and by numbers of all features, in parts of any size."""
+    """One by one, and by numbers of all features; in C, in parts of any size."""
     every = list(product(range(len(sets)), repeat=2))
     pairs = data.draw(st.lists(st.sampled_from(every), max_size=40)) if every else []
     left, right = (np.array([pair[side] for pair in pairs], np.intp) for side in (0, 1))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(formulas, "_PART", part)
+        patch.setattr(formulas, "_AT_ONCE", part)
         patch.setattr(formulas, "_MANY", many)
         patch.setattr(formulas, "_FEW", few)
         found = resemblances(arrays(sets), left, right)

@@ -326,29 +326,64 @@ def test_features_that_are_not_sorted(one: list[int], other: list[int]) -> None:
     assert all(words[place] in words[bounds[1] :] for place in found.tolist())
 
 
-def test_numbers_of_features_that_do_not_fit() -> None:
-    """Features beyond the marks do not count, and marks are taken back."""
+def test_numbers_of_features_beyond_the_marks() -> None:
+    """They do not count, and marks are taken back."""
     bounds, sides, marks = np.array([0, 4, 8]), np.array([0, 1, 0]), np.zeros(5, np.uint8)
     features, counts = np.array([0, 1, 2, 7, 1, 2, -3, 5], np.int32), np.zeros(3, np.int64)
     kernel().shared(features, bounds, sides, sides[::-1].copy(), marks, counts)
     assert counts.tolist() == [3, 2, 3]
     kernel().shared(features, bounds, sides, np.array([1, 0, 1]), marks, counts)
     assert counts.tolist() == [2, 2, 2]
+    assert not marks.any()
+
+
+def test_negative_numbers_of_features_with_very_many_marks() -> None:
+    """The array takes no memory as long as nothing is written into it."""
+    marks, first, counts = np.zeros(2**31 + 16, np.uint8), np.zeros(2, np.int64), np.zeros(2, np.int64)
+    kernel().shared(np.array([-(2**31), 3], np.int32), np.array([0, 2]), first, first, marks, counts)
+    assert counts.tolist() == [2, 2]
+    assert not marks[2**31 - 8 :].any()
+    assert not marks[:8].any()
+
+
+@pytest.mark.parametrize(
+    ("bounds", "right"),
+    [
+        pytest.param([0, 4, 9], [0, 1], id="beyond the features"),
+        pytest.param([0, 5, 4], [0, 1], id="backwards"),
+        pytest.param([0, 4], [0, 1], id="no such text"),
+        pytest.param([0, 4, 8], [0, 2], id="a great number"),
+        pytest.param([0, 4, 8], [0, -1], id="a negative text"),
+        pytest.param([0, 4, 8], [0, 0, 0], id="sides of different lengths"),
+    ],
+)
+@pytest.mark.parametrize("turned", [False, True])
+def test_numbered_features_of_texts_that_do_not_exist(bounds: list[int], right: list[int], turned: bool) -> None:
+    """On either side: marks are taken back."""
+    sides = [np.zeros(2, np.int64), np.array(right, np.int64)]
+    marks, counts = np.zeros(5, np.uint8), np.zeros(2, np.int64)
+    features = np.array([0, 1, 2, 3, 1, 2, 3, 4], np.int32)
+    with pytest.raises(ValueError, match="do not fit"):
+        kernel().shared(features, np.array(bounds), *(reversed(sides) if turned else sides), marks, counts)
+    assert not marks.any()
+
+
+def test_numbers_of_features_of_another_size() -> None:
+    bounds, sides, marks, counts = np.array([0, 1, 2]), np.array([0, 1]), np.zeros(2, np.uint8), np.zeros(2, np.int64)
+    octets = np.zeros(9, np.uint8)
     refused = partial(pytest.raises, ValueError, match="do not fit")
-    for wrong in (np.array([0, 4, 9]), np.array([0, 5, 4]), np.array([-1, 4, 8]), np.array([0, 4])):
+    kernel().shared(octets[:8], bounds, sides, sides, marks, counts)
+    for wrong in (octets[:7], octets[1:]):
         with refused():
-            kernel().shared(features, wrong, sides, sides, marks, counts)
+            kernel().shared(wrong, bounds, sides, sides, marks, counts)
     with refused():
-        kernel().shared(features, bounds, sides, sides[:2], marks, counts)
-    with refused():
-        kernel().shared(features.view(np.uint8)[:30], bounds, sides, sides, marks, counts)
-    with refused():
-        kernel().shared(features, bounds, sides, sides, marks, counts[:2])
-    with refused():
-        kernel().numbered(HASHES, np.zeros(299, np.int32))
+        kernel().shared(octets[:8], bounds, sides, sides, marks, counts[:1])
+    assert kernel().numbered(HASHES[:2], octets[:8]) == 2
+    for wrong in (octets[:7], octets[1:], octets[:4]):
+        with refused():
+            kernel().numbered(HASHES[:2], wrong)
     with refused():
         kernel().numbered(HASHES.view(np.uint8)[:9], np.zeros(1, np.int32))
-    assert not marks.any()
 
 
 def edited_text(choice: random.Random) -> tuple[str, str]:
