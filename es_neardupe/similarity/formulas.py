@@ -93,16 +93,14 @@ class FeatureSets:
     def resemblances(self, left: Positions, right: Positions) -> Floats:
         """The resemblance of pairs of sets, by their places: float64[pairs]. Faster if pairs with the same left side
         follow each other."""
+        left, right = np.ascontiguousarray(left, np.int64), np.ascontiguousarray(right, np.int64)
         sizes, common = self._sizes[right], np.empty(len(left), np.int64)
-        cuts = np.diff(left) if batch.kernel is None else np.diff(np.cumsum(sizes) // _AT_ONCE)
-        starts = [0, *(np.flatnonzero(cuts) + 1).tolist()] if len(left) else []
-        for first, last in zip(starts, [*starts[1:], len(left)], strict=False):
-            some = slice(first, last)
-            if batch.kernel is None:
-                common[some] = self._common(int(left[first]), right[some])
-            else:
-                sides = (np.ascontiguousarray(side[some], np.int64) for side in (left, right))
-                batch.kernel.shared(self._numbers, self._bounds, *sides, self._marks, common[some])
+        cuts = np.flatnonzero(np.diff(left if batch.kernel is None else np.cumsum(sizes) // _AT_ONCE)) + 1
+        for some, others, counts in zip(*(np.split(one, cuts) for one in (left, right, common)), strict=True):
+            if batch.kernel is not None:
+                batch.kernel.shared(self._numbers, self._bounds, some, others, self._marks, counts)
+            elif len(some):
+                counts[:] = self._common(int(some[0]), others)
         return _shares(common, self._sizes[left] + sizes - common)
 
     def _common(self, one: int, others: Positions) -> Ints:
