@@ -565,22 +565,25 @@ PyDoc_STRVAR(numbered_doc,
              "in the order in which they come first; returns how many there are, or -1 if there are too many, or too "
              "many collide.");
 
-/* `first` is a table, at most half of which is filled: the place in `features` where one comes first, or -1. */
-static int64_t number(const uint64_t *features, Py_ssize_t n, int32_t *out, int32_t *first, int bits)
+static int64_t number(Memory *memory, const uint64_t *features, Py_ssize_t n, int32_t *out)
 {
-    int64_t patience = PROBES((int64_t)n), count = 0;
-    size_t mask = ((size_t)1 << bits) - 1;
-    memset(first, 0xFF, (mask + 1) * sizeof *first);
+    if (n > LONGEST)
+        return REFUSED;
+    size_t mask = empty_table(memory, (int32_t)n);
+    if (!mask)
+        return NO_MEMORY;
+    int64_t patience = PROBES((int64_t)n);
+    int32_t count = 0;
     for (Py_ssize_t i = 0; i < n; i++) {
-        size_t place = (features[i] * MULTIPLIER) >> (64 - bits);
-        for (; first[place] >= 0 && features[first[place]] != features[i]; place = (place + 1) & mask)
-            if (--patience < 0)
-                return REFUSED;
-        if (first[place] < 0) {
-            first[place] = (int32_t)i;
-            out[i] = (int32_t)count++;
-        } else
-            out[i] = out[first[place]];
+        uint64_t feature = ((const volatile uint64_t *)features)[i];
+        int64_t place = place_of(memory, feature, mask, &patience);
+        if (place < 0)
+            return REFUSED;
+        if (memory->heads[place] < 0) {
+            memory->hashes[count] = feature;
+            memory->heads[place] = count++;
+        }
+        out[i] = memory->heads[place];
     }
     return count;
 }
@@ -588,27 +591,21 @@ static int64_t number(const uint64_t *features, Py_ssize_t n, int32_t *out, int3
 static PyObject *numbered(PyObject *self, PyObject *args)
 {
     Py_buffer features, out;
+    Memory memory = {0};
     if (!PyArg_ParseTuple(args, "y*w*", &features, &out))
         return NULL;
-    Py_ssize_t n = features.len / 8;
     int64_t count = REFUSED;
-    int fits = has_numbers(&features) && has_short_numbers(&out, n), bits = 4;
-    while (((int64_t)1 << bits) < 2 * (int64_t)n)
-        bits++;
-    int32_t *first = fits && n <= LONGEST ? malloc(sizeof *first << bits) : NULL;
-    if (first) {
-        Py_BEGIN_ALLOW_THREADS;
-        count = number(features.buf, n, out.buf, first, bits);
-        Py_END_ALLOW_THREADS;
-        free(first);
-    }
+    int fits = has_numbers(&features) && has_short_numbers(&out, features.len / 8);
+    Py_BEGIN_ALLOW_THREADS;
+    if (fits)
+        count = number(&memory, features.buf, features.len / 8, out.buf);
+    Py_END_ALLOW_THREADS;
+    release(&memory);
     PyBuffer_Release(&features);
     PyBuffer_Release(&out);
     if (!fits)
         return PyErr_Format(PyExc_ValueError, "arrays that do not fit together");
-    if (!first && n <= LONGEST)
-        return PyErr_NoMemory();
-    return PyLong_FromLongLong(count);
+    return count == NO_MEMORY ? PyErr_NoMemory() : PyLong_FromLongLong(count);
 }
 
 PyDoc_STRVAR(shared_doc,

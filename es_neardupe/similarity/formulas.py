@@ -80,7 +80,7 @@ class FeatureSets:
     Each feature is replaced by its number among the distinct ones. Those of a set are marked in a vector, and counted
     in all its partners. So a pair in a dense cluster costs one memory access for each feature of one side.
 
-    Up to 5 bytes for each feature of a set, and up to 28 while it is made; 61 without the inner loops in C.
+    Up to 5 bytes for each feature of a set, and up to 48 while it is made; 61 without the inner loops in C.
     """
 
     def __init__(self, features: Sequence[U64]) -> None:

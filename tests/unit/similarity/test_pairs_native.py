@@ -224,9 +224,8 @@ def test_weighted_of_long_texts() -> None:
     assert found == [weighted(sets[a], sets[b], weights) for a, b in zip(left, right, strict=True)]
 
 
-SAME_PLACE = np.arange(1, 2000, dtype=np.uint64) * np.uint64(pow(0xD1342543DE82EF95, -1, 1 << 64))
-"""Features that all belong to the first place of any table."""
-FEATURES = np.concatenate((np.zeros(1, np.uint64), HASHES, SAME_PLACE))
+FEATURES = np.concatenate((np.zeros(1, np.uint64), HASHES, colliding(1999)))
+"""The last ones belong to the same place in a table."""
 
 
 @pytest.mark.parametrize("compiled", [True, False])
