@@ -687,6 +687,18 @@ static int in_order(const void *one, const void *other)
     return (a > b) - (a < b);
 }
 
+/* Sort some numbers that are few, or nearly in order, by insertion. */
+static void insert_each(uint64_t *number, Py_ssize_t count)
+{
+    for (Py_ssize_t k = 1; k < count; k++) {
+        uint64_t one = number[k];
+        Py_ssize_t to = k;
+        for (; to && number[to - 1] > one; to--)
+            number[to] = number[to - 1];
+        number[to] = one;
+    }
+}
+
 /* Append the sampled keys of some shingle hashes, sorted and distinct; `chosen` has room for all hashes. Returns their
  * number, or -1 without memory. */
 static Py_ssize_t write_samples(const uint64_t *value, Py_ssize_t size, uint64_t mod, uint64_t *chosen, Content *keys)
@@ -706,13 +718,7 @@ static Py_ssize_t write_samples(const uint64_t *value, Py_ssize_t size, uint64_t
     if (found > 64)
         qsort(chosen, (size_t)found, sizeof(uint64_t), in_order);
     else
-        for (Py_ssize_t k = 1; k < found; k++) {
-            uint64_t one = chosen[k];
-            Py_ssize_t to = k;
-            for (; to && chosen[to - 1] > one; to--)
-                chosen[to] = chosen[to - 1];
-            chosen[to] = one;
-        }
+        insert_each(chosen, found);
     if (!reserve(keys, KEY_BYTES * found))
         return -1;
     for (Py_ssize_t k = 0; k < found; k++)
@@ -1160,6 +1166,98 @@ done:
     return Py_BuildValue("NN", values, starts);
 }
 
+#define MANY 32 /* values of one part that are not put in order one by one */
+
+/* Write the distinct ones of some values, sorted: their number. The values are hashes, which their upper bits divide into
+ * about as many parts as they are: then nearly all are in order, and insertion moves the others by little. `part` has room for
+ * all values, and `end` for UINT16_MAX + 2 numbers. */
+static Py_ssize_t write_distinct(const uint64_t *value, Py_ssize_t size, uint64_t *part, uint32_t *end, uint64_t *found)
+{
+    if (!size)
+        return 0;
+    int shift = 64 - 4;
+    while (shift > 64 - 16 && size >> (64 - shift))
+        shift--;
+    Py_ssize_t parts = (Py_ssize_t)1 << (64 - shift), distinct = 0;
+    memset(end, 0, (size_t)(parts + 1) * sizeof(uint32_t));
+    for (Py_ssize_t k = 0; k < size; k++)
+        end[(value[k] >> shift) + 1]++;
+    uint32_t most = 0;
+    for (Py_ssize_t p = 1; p <= parts; p++) {
+        most = end[p] > most ? end[p] : most;
+        end[p] += end[p - 1];
+    }
+    for (Py_ssize_t k = 0; k < size; k++) /* what was the begin of a part becomes its end */
+        part[end[value[k] >> shift]++] = value[k];
+    for (Py_ssize_t p = 0, from = 0; most > MANY && p < parts; from = end[p++])
+        if (end[p] - from > MANY)
+            qsort(part + from, (size_t)(end[p] - from), sizeof(uint64_t), in_order);
+    insert_each(part, size);
+    for (Py_ssize_t k = 0; k < size; k++) {
+        found[distinct] = part[k];
+        distinct += k + 1 == size || part[k] != part[k + 1];
+    }
+    return distinct;
+}
+
+PyDoc_STRVAR(distinct_runs_doc,
+             "distinct_runs(uint64 values, int64 bounds[texts + 1]) -> (uint64[distinct], int64[texts + 1]), as bytearrays: "
+             "the distinct values of each text, sorted, and where those of each text begin.");
+
+static PyObject *distinct_runs(PyObject *self, PyObject *args)
+{
+    Py_buffer values, bounds;
+    if (!PyArg_ParseTuple(args, "y*y*", &values, &bounds))
+        return NULL;
+    const uint64_t *value = values.buf;
+    const int64_t *bound = bounds.buf;
+    Py_ssize_t texts = bounds.len / 8 - 1, total = 0, longest = 0;
+    PyObject *found = NULL, *starts = NULL;
+    uint64_t *part = NULL, *distinct = NULL;
+    uint32_t *end = NULL;
+    int64_t *start = NULL;
+    int enough = 0;
+    if (texts < 0 || !are_bounds(bound, texts, values.len / 8)) {
+        PyErr_Format(PyExc_ValueError, "arrays that do not fit together");
+        goto done;
+    }
+    for (Py_ssize_t text = 0; text < texts; text++)
+        longest = bound[text + 1] - bound[text] > longest ? bound[text + 1] - bound[text] : longest;
+    if (longest >= UINT32_MAX) {
+        PyErr_Format(PyExc_ValueError, "a text with too many values");
+        goto done;
+    }
+    start = new_array(&starts, texts + 1);
+    distinct = start ? new_array(&found, bound[texts] - bound[0]) : NULL;
+    if (!distinct)
+        goto done;
+    part = malloc((size_t)(longest + 1) * sizeof(uint64_t));
+    end = malloc((UINT16_MAX + 2) * sizeof(uint32_t));
+    if (!part || !end) {
+        PyErr_NoMemory();
+        goto done;
+    }
+    Py_BEGIN_ALLOW_THREADS;
+    start[0] = 0;
+    for (Py_ssize_t text = 0; text < texts; text++) {
+        total += write_distinct(value + bound[text], bound[text + 1] - bound[text], part, end, distinct + total);
+        start[text + 1] = total;
+    }
+    Py_END_ALLOW_THREADS;
+    enough = !PyByteArray_Resize(found, 8 * total);
+done:
+    free(part);
+    free(end);
+    PyBuffer_Release(&values);
+    PyBuffer_Release(&bounds);
+    if (!enough) {
+        Py_XDECREF(found);
+        Py_XDECREF(starts);
+        return NULL;
+    }
+    return Py_BuildValue("NN", found, starts);
+}
+
 PyDoc_STRVAR(signed_texts_doc,
              "signed_texts(texts: list of str, composed: bool, arrays of the table, arrays of the short table, (shingle, "
              "permutations, bands, rows, sample_mod), uint16 characters, uint32 shifts[8], uint32 multipliers, class, "
@@ -1292,6 +1390,7 @@ static PyMethodDef methods[] = {
     {"normalize", normalize, METH_VARARGS, normalize_doc},
     {"token_runs", token_runs, METH_O, token_runs_doc},
     {"shingle_runs", shingle_runs, METH_VARARGS, shingle_runs_doc},
+    {"distinct_runs", distinct_runs, METH_VARARGS, distinct_runs_doc},
     {"signed_texts", signed_texts, METH_VARARGS, signed_texts_doc},
     {"use_lanes", use_lanes, METH_O, use_lanes_doc},
     {NULL, NULL, 0, NULL},

@@ -116,7 +116,7 @@ def sample_keys(found: Shingles, mod: int) -> list[tuple[str, ...]]:
     Features are outputs of `mix64`, so all remainders are equally frequent. A key consists of the upper 48 bits, since
     ``mod`` is at most 2^16.
     """
-    chosen = found.distinct & (found.values % np.uint64(mod) == 0)
+    chosen = found.values % np.uint64(mod) == 0
     keys = _encoded(found.values[chosen])
     ends = np.concatenate(([0], np.cumsum(chosen)))[found.bounds]
     return [tuple(keys[start:end]) for start, end in pairwise(ends.tolist())]

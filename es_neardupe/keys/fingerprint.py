@@ -17,7 +17,7 @@ from es_neardupe.keys.minhash import Signatures, constants, sign
 from es_neardupe.keys.prepare.preparation import Text, length
 from es_neardupe.keys.scheme import Scheme
 from es_neardupe.keys.shapes import code_points
-from es_neardupe.keys.shingles import Shingles, feature_counts, shingles
+from es_neardupe.keys.shingles import Shingles, shingles
 from es_neardupe.keys.short_table import short_table
 from es_neardupe.keys.text import chunks, for_kernel, normalize
 from es_neardupe.keys.unicode import DIGIT, table
@@ -64,7 +64,7 @@ def _fingerprint_chunk(texts: Sequence[Text], scheme: Scheme) -> list[Fingerprin
     found = shingles(contents, scheme.shingle, scheme.unit)
     signed = sign(found, scheme)
     keys = band_keys(signed, scheme.bands, scheme.rows)
-    tokens, features = found.tokens.tolist(), feature_counts(found).tolist()
+    tokens, features = found.tokens.tolist(), np.diff(found.bounds).tolist()
     states = [_state(count, scheme.shingle) for count in found.units.tolist()]
     hashes = [xxhash.xxh3_128_hexdigest(content) for content in contents]
     octets, width = signed.tobytes(), scheme.permutations

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from es_neardupe.keys import hashing
-from es_neardupe.keys.arrays import U64, Flags, Ints
+from es_neardupe.keys.arrays import U64, Ints
 from es_neardupe.keys.hashing import GOLDEN, MULTIPLIER, mix64
 from es_neardupe.keys.shapes import shaped
 from es_neardupe.keys.text import chunks, normalize
@@ -25,18 +25,16 @@ _MASKS = np.array([(1 << (8 * size)) - 1 for size in range(_WORD + 1)], np.uint6
 
 
 class Shingles(NamedTuple):
-    """The shingle hashes of a chunk of texts, text after text, sorted within each."""
+    """The distinct shingle hashes of a chunk of texts, text after text, sorted within each."""
 
     values: U64
-    """uint64[total], with repeats."""
+    """uint64[total]."""
     bounds: Ints
     """int64[texts + 1]: text i has ``values[bounds[i]:bounds[i + 1]]``."""
     tokens: Ints
     """int64[texts]: number of tokens."""
     units: Ints
     """int64[texts]: number of what the shingles consist of: tokens or characters."""
-    distinct: Flags
-    """bool[total]: the first of equal values in a text."""
 
     def occupied(self) -> Ints:
         """The numbers of the texts that have shingles."""
@@ -48,7 +46,11 @@ def features(texts: Sequence[str], shingle: int, unit: Unit = Unit.WORD) -> list
 
     Resemblance is |A and B| / |A or B| of these sets (Broder 1997).
     """
-    return [found for chunk in chunks(texts) for found in _split(shingles(normalize(chunk), shingle, unit))]
+    found: list[U64] = []
+    for chunk in chunks(texts):
+        values, bounds = distinct_runs(*_shingle_runs(*_unit_runs(normalize(chunk), unit), shingle))
+        found += [values[start:end].copy() for start, end in pairwise(bounds.tolist())]
+    return found
 
 
 def token_hashes(texts: Sequence[str], unit: Unit = Unit.WORD) -> list[U64]:
@@ -90,29 +92,13 @@ def _powers(base: np.uint64, count: int) -> U64:
     return np.multiply.accumulate(powers, out=powers)
 
 
-def _split(found: Shingles) -> list[U64]:
-    edges = np.concatenate(([0], np.cumsum(found.distinct)))[found.bounds]
-    values = found.values[found.distinct]
-    return [values[start:end].copy() for start, end in pairwise(edges.tolist())]
-
-
-def feature_counts(found: Shingles) -> Ints:
-    """The number of distinct shingles of each text (int64[texts])."""
-    counts = np.zeros(len(found.tokens), np.int64)
-    if (occupied := found.occupied()).size:
-        counts[occupied] = np.add.reduceat(found.distinct, found.bounds[occupied], dtype=np.int64)
-    return counts
-
-
 def shingles(contents: Sequence[bytes], size: int, unit: Unit = Unit.WORD) -> Shingles:
     """The shingle hashes of normalised texts (see :func:`~es_neardupe.keys.text.normalize`)."""
     hashes, bounds = _unit_runs(contents, unit)
-    values, starts = _shingle_runs(hashes, bounds, size)
-    sort_each(values, starts)
     tokens = units = bounds[1:] - bounds[:-1]
     if unit is not Unit.WORD:
         tokens = np.array([content.count(b" ") + 1 if content else 0 for content in contents], np.int64)
-    return Shingles(values, starts, tokens, units, first_of_equals(values, starts))
+    return Shingles(*distinct_runs(*_shingle_runs(hashes, bounds, size)), tokens, units)
 
 
 def _unit_runs(contents: Sequence[bytes], unit: Unit) -> tuple[U64, Ints]:
@@ -236,15 +222,15 @@ def _short_shingles(hashes: U64, bounds: Ints, short: Ints) -> U64:
     return mix64(sums)
 
 
-def sort_each(values: U64, bounds: Ints) -> None:
-    """Sort the values of each text in place."""
+def distinct_runs(values: U64, bounds: Ints) -> tuple[U64, Ints]:
+    """The distinct values of each text, sorted, one text after the other (uint64[distinct]), and where those of each
+    text begin (int64[texts + 1]); text i has ``values[bounds[i]:bounds[i + 1]]``."""
+    if hashing.kernel is not None:
+        found, starts = hashing.kernel.distinct_runs(values, bounds)
+        return np.frombuffer(found, np.uint64), np.frombuffer(starts, np.int64)
+    values, first = values.copy(), np.ones(len(values), np.bool_)
     for start, end in pairwise(bounds.tolist()):
         values[start:end].sort()
-
-
-def first_of_equals(values: U64, bounds: Ints) -> Flags:
-    """Whether each of the sorted values of a text is the first of its equals: bool[values]."""
-    first = np.ones(len(values), np.bool_)
     np.not_equal(values[1:], values[:-1], out=first[1:])
     first[bounds[:-1][bounds[1:] > bounds[:-1]]] = True
-    return first
+    return values[first], np.concatenate(([0], np.cumsum(first)))[bounds]

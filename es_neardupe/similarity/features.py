@@ -25,7 +25,7 @@ from es_neardupe.errors import SettingsError
 from es_neardupe.keys.arrays import U64, Flags, Ints
 from es_neardupe.keys.hashing import GOLDEN, mix64
 from es_neardupe.keys.scheme import MAX_SHINGLE
-from es_neardupe.keys.shingles import character_runs, first_of_equals, sort_each, span_hashes, token_runs
+from es_neardupe.keys.shingles import character_runs, distinct_runs, span_hashes, token_runs
 from es_neardupe.keys.text import CHUNK_CHARS, CHUNK_TEXTS, normalize, tokenize
 
 Document = Mapping[str, Sequence[str]]
@@ -274,10 +274,8 @@ def hashes(tree: FeatureTree, documents: Sequence[Document]) -> RaggedFeatures:
 
 
 def distinct(found: RaggedFeatures) -> RaggedFeatures:
-    """The distinct features of each document, sorted; ``found`` is sorted in place."""
-    sort_each(found.values, found.bounds)
-    first = first_of_equals(found.values, found.bounds)
-    return RaggedFeatures(found.values[first], _edges(first)[found.bounds])
+    """The distinct features of each document, sorted."""
+    return RaggedFeatures(*distinct_runs(*found))
 
 
 def combined(trees: Sequence[FeatureTree], documents: Sequence[Document]) -> RaggedFeatures:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import gc
 import random
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
+from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,7 +21,7 @@ from lanes import WIDTHS, lanes
 from es_neardupe.keys import hashing
 from es_neardupe.keys.fingerprint import fingerprints, recipe
 from es_neardupe.keys.scheme import Scheme
-from es_neardupe.keys.shingles import features, token_hashes
+from es_neardupe.keys.shingles import distinct_runs, features, token_hashes
 from es_neardupe.keys.short_table import short_table
 from es_neardupe.keys.text import tokenize
 from es_neardupe.keys.unicode import table
@@ -41,6 +43,12 @@ def numpy_alone() -> Iterator[None]:
         yield
     finally:
         hashing.kernel = kernel
+
+
+def with_and_without_kernel(work: Callable[[], Any]) -> Iterator[Any]:
+    yield work()
+    with numpy_alone():
+        yield work()
 
 
 @given(
@@ -174,6 +182,28 @@ def test_shingles_that_cannot_be(bounds: list[int], size: int) -> None:
     assert hashing.kernel is not None
     with pytest.raises(ValueError, match="do not fit"):
         hashing.kernel.shingle_runs(np.zeros(4, np.uint64), np.array(bounds, np.int64), size)
+    if size:
+        with pytest.raises(ValueError, match="do not fit"):
+            hashing.kernel.distinct_runs(np.zeros(4, np.uint64), np.array(bounds, np.int64))
+
+
+@pytest.mark.parametrize(
+    ("different", "shift", "longest"),
+    [
+        pytest.param(2**64, 0, 300, id="hashes"),
+        pytest.param(2**64, 0, 200_000, id="more hashes than parts"),
+        pytest.param(9, 60, 5000, id="nearly all equal"),
+        pytest.param(5000, 0, 5000, id="one part"),
+        pytest.param(2**64, 0, 1, id="at most one hash"),
+    ],
+)
+def test_distinct_values(different: int, shift: int, longest: int) -> None:
+    chance = np.random.default_rng(longest)
+    bounds = np.cumsum([0, *chance.integers(0, longest, 5, endpoint=True), 0, longest])
+    values = chance.integers(0, different - 1, bounds[-1], np.uint64, endpoint=True) << np.uint64(shift)
+    expected = [np.unique(values[start:end]).tolist() for start, end in pairwise(bounds)]
+    for found, starts in with_and_without_kernel(partial(distinct_runs, values, bounds)):
+        assert [found[start:end].tolist() for start, end in pairwise(starts)] == expected
 
 
 def arguments(**changed: Any) -> list[Any]:
