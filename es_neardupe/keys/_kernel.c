@@ -1114,6 +1114,64 @@ static PyObject *token_runs(PyObject *self, PyObject *list)
     return Py_BuildValue("NN", hashes, bounds);
 }
 
+PyDoc_STRVAR(text_runs_doc,
+             "text_runs(texts: list of str, arrays of the table, arrays of the short table) -> (uint64[tokens], "
+             "int64[texts + 1]), as bytearrays: `token_runs` of the normalised texts; None if one must be composed first.");
+
+static PyObject *text_runs(PyObject *self, PyObject *args)
+{
+    PyObject *list, *hashes = NULL, *bounds = NULL;
+    Py_buffer array[ARRAYS];
+    if (!PyArg_ParseTuple(args, "O!(y*y*y*y*)(y*y*y*)", &PyList_Type, &list, &array[0], &array[1], &array[2], &array[3],
+                          &array[4], &array[5], &array[6]))
+        return NULL;
+    PyObject *texts = PyList_AsTuple(list); /* which nobody changes */
+    Py_ssize_t count = texts ? PyTuple_Size(texts) : 0, total = 0, capacity = 0;
+    Signed *one = calloc((size_t)count + 1, sizeof(Signed));
+    int64_t *bound = texts && one ? new_array(&bounds, count + 1) : NULL;
+    uint64_t *hash = NULL;
+    Points all = {0};
+    Content copy = {0};
+    Work work = {0};
+    Table table;
+    Short brief;
+    int enough = bound != NULL, made = 1;
+    if (!make_tables(array, &table, &brief))
+        PyErr_Format(PyExc_ValueError, "arrays that do not fit together");
+    else if (enough && read_texts(texts, one, &all)) {
+        Py_BEGIN_ALLOW_THREADS;
+        bound[0] = 0;
+        for (Py_ssize_t k = 0; enough && made && k < count; k++) {
+            Py_ssize_t tokens = find_tokens(&table, &brief, &one[k], all.points, 0, &work);
+            Py_ssize_t space = total + tokens + BATCH;
+            copy.length = 0;
+            enough = tokens >= 0 && reserve(&copy, work.folded.length + 32) &&
+                     grow(&hash, &capacity, space > capacity ? 2 * space : 0, 8);
+            made = one[k].made;
+            if (enough && made) {
+                hash_edges(&work, tokens, hash + total, copy.bytes);
+                bound[k + 1] = total += tokens;
+            }
+        }
+        Py_END_ALLOW_THREADS;
+        if (enough)
+            hashes = made ? PyByteArray_FromStringAndSize((char *)hash, 8 * total) : increased(Py_None);
+    }
+    if (!hashes && !PyErr_Occurred())
+        PyErr_NoMemory();
+    Py_XDECREF(texts);
+    free(one);
+    free(hash);
+    free(all.points);
+    free(copy.bytes);
+    free_work(&work);
+    release(array);
+    if (hashes && made)
+        return Py_BuildValue("NN", hashes, bounds);
+    Py_XDECREF(bounds);
+    return hashes;
+}
+
 /* The hashes of the first windows of some units, and no access to memory behind them. */
 static void hash_exactly(const uint64_t *unit, Py_ssize_t windows, Py_ssize_t size, uint64_t *value)
 {
@@ -1166,7 +1224,7 @@ done:
     return Py_BuildValue("NN", values, starts);
 }
 
-#define MANY 32 /* values of one part that are not put in order one by one */
+#define MANY 32 /* values of one part that are not put in order one by one: a power of two */
 
 /* Write the distinct ones of some values, sorted: their number. The values are hashes, which their upper bits divide into
  * about as many parts as they are: then nearly all are in order, and insertion moves the others by little. `part` has room for
@@ -1182,15 +1240,15 @@ static Py_ssize_t write_distinct(const uint64_t *value, Py_ssize_t size, uint64_
     memset(end, 0, (size_t)(parts + 1) * sizeof(uint32_t));
     for (Py_ssize_t k = 0; k < size; k++)
         end[(value[k] >> shift) + 1]++;
-    uint32_t most = 0;
-    for (Py_ssize_t p = 1; p <= parts; p++) {
-        most = end[p] > most ? end[p] : most;
+    uint32_t sizes = 0;
+    for (Py_ssize_t p = 1; p <= parts; p++)
+        sizes |= end[p];
+    for (Py_ssize_t p = 1; p <= parts; p++)
         end[p] += end[p - 1];
-    }
     for (Py_ssize_t k = 0; k < size; k++) /* what was the begin of a part becomes its end */
         part[end[value[k] >> shift]++] = value[k];
-    for (Py_ssize_t p = 0, from = 0; most > MANY && p < parts; from = end[p++])
-        if (end[p] - from > MANY)
+    for (Py_ssize_t p = 0, from = 0; sizes >= MANY && p < parts; from = end[p++])
+        if (end[p] - from >= MANY)
             qsort(part + from, (size_t)(end[p] - from), sizeof(uint64_t), in_order);
     insert_each(part, size);
     for (Py_ssize_t k = 0; k < size; k++) {
@@ -1389,6 +1447,7 @@ done:
 static PyMethodDef methods[] = {
     {"normalize", normalize, METH_VARARGS, normalize_doc},
     {"token_runs", token_runs, METH_O, token_runs_doc},
+    {"text_runs", text_runs, METH_VARARGS, text_runs_doc},
     {"shingle_runs", shingle_runs, METH_VARARGS, shingle_runs_doc},
     {"distinct_runs", distinct_runs, METH_VARARGS, distinct_runs_doc},
     {"signed_texts", signed_texts, METH_VARARGS, signed_texts_doc},

@@ -16,7 +16,9 @@ from es_neardupe.keys import hashing
 from es_neardupe.keys.arrays import U64, Ints
 from es_neardupe.keys.hashing import GOLDEN, MULTIPLIER, mix64
 from es_neardupe.keys.shapes import shaped
-from es_neardupe.keys.text import chunks, normalize
+from es_neardupe.keys.short_table import short_table
+from es_neardupe.keys.text import chunks, for_kernel, normalize
+from es_neardupe.keys.unicode import table
 from es_neardupe.keys.unit import Unit
 
 _WORD = 8  # bytes hashed at a time
@@ -48,7 +50,7 @@ def features(texts: Sequence[str], shingle: int, unit: Unit = Unit.WORD) -> list
     """
     found: list[U64] = []
     for chunk in chunks(texts):
-        values, bounds = distinct_runs(*_shingle_runs(*_unit_runs(normalize(chunk), unit), shingle))
+        values, bounds = distinct_runs(*_shingle_runs(*text_runs(chunk, unit), shingle))
         found += [values[start:end].copy() for start, end in pairwise(bounds.tolist())]
     return found
 
@@ -57,7 +59,7 @@ def token_hashes(texts: Sequence[str], unit: Unit = Unit.WORD) -> list[U64]:
     """The hashes of the tokens of each text, or of its characters, in order (uint64[units]): equal hash, equal unit."""
     found = []
     for chunk in chunks(texts):
-        hashes, bounds = _unit_runs(normalize(chunk), unit)
+        hashes, bounds = text_runs(chunk, unit)
         found += [hashes[start:end].copy() for start, end in pairwise(bounds.tolist())]
     return found
 
@@ -99,6 +101,17 @@ def shingles(contents: Sequence[bytes], size: int, unit: Unit = Unit.WORD) -> Sh
     if unit is not Unit.WORD:
         tokens = np.array([content.count(b" ") + 1 if content else 0 for content in contents], np.int64)
     return Shingles(*distinct_runs(*_shingle_runs(hashes, bounds, size)), tokens, units)
+
+
+def text_runs(texts: Sequence[str], unit: Unit = Unit.WORD) -> tuple[U64, Ints]:
+    """The hashes of the tokens of texts, or of their characters, one text after the other (uint64[units]), and where
+    those of each text begin (int64[texts + 1])."""
+    if unit is Unit.WORD and hashing.kernel is not None and for_kernel(texts):
+        found = hashing.kernel.text_runs(list(texts), tuple(table()), short_table())
+        if found is not None:
+            hashes, bounds = found
+            return np.frombuffer(hashes, np.uint64), np.frombuffer(bounds, np.int64)
+    return _unit_runs(normalize(texts), unit)
 
 
 def _unit_runs(contents: Sequence[bytes], unit: Unit) -> tuple[U64, Ints]:

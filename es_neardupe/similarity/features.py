@@ -25,7 +25,7 @@ from es_neardupe.errors import SettingsError
 from es_neardupe.keys.arrays import U64, Flags, Ints
 from es_neardupe.keys.hashing import GOLDEN, mix64
 from es_neardupe.keys.scheme import MAX_SHINGLE
-from es_neardupe.keys.shingles import character_runs, distinct_runs, span_hashes, token_runs
+from es_neardupe.keys.shingles import character_runs, distinct_runs, span_hashes, text_runs
 from es_neardupe.keys.text import CHUNK_CHARS, CHUNK_TEXTS, normalize, tokenize
 
 Document = Mapping[str, Sequence[str]]
@@ -368,7 +368,7 @@ def hashed(strings: Sequence[str]) -> U64:
 def _elements(tree: _Composite, values: list[str]) -> tuple[U64, Ints]:
     """The elements of all values, and where those of each value begin."""
     if isinstance(tree, Words):
-        return token_runs(normalize(values))
+        return text_runs(values)
     if isinstance(tree, Characters):
         return character_runs(normalize(values))
     parts = [_SPLIT[type(tree)](value) for value in values]

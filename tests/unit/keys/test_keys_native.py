@@ -145,9 +145,11 @@ def test_any_arrays(texts: list[str], contents: list[bytes], chance: random.Rand
         assert len(found) == len(texts)
         assert all(isinstance(one, (bytes, str)) for one in found)
         assert not composed or all(isinstance(one, bytes) for one in found)
-    hashes, bounds = kernel.token_runs(contents)
-    assert len(bounds) == 8 * (len(contents) + 1)
-    assert len(hashes) == 8 * int(np.frombuffer(bounds, np.int64)[-1])
+    runs = kernel.text_runs(texts, (entries, pool, table().combining, pairs), short_table())
+    for found, count in ((kernel.token_runs(contents), len(contents)), (runs, len(texts))):
+        hashes, bounds = found or (b"", bytes(8 * (count + 1)))
+        assert len(bounds) == 8 * (count + 1)
+        assert len(hashes) == 8 * int(np.frombuffer(bounds, np.int64)[-1])
 
 
 def test_tables_of_another_size() -> None:
@@ -156,6 +158,8 @@ def test_tables_of_another_size() -> None:
     for wrong in ((entries[1:], pool, combining, pairs), (entries, pool, combining[1:], pairs)):
         with pytest.raises(ValueError, match="do not fit"):
             hashing.kernel.normalize(["a"], False, wrong, short_table())
+        with pytest.raises(ValueError, match="do not fit"):
+            hashing.kernel.text_runs(["a"], wrong, short_table())
 
 
 @pytest.mark.parametrize("text", ["Tất cả mọi người", "déjà élève", "Ångström Übermaß", "ΐ ἄνθρωπος ᾳ", "йога ў"])
@@ -166,6 +170,15 @@ def test_adjacent_pairs_are_composed_at_once(text: str) -> None:
     decomposed = unicodedata.normalize("NFD", folded)
     (content,) = hashing.kernel.normalize([decomposed], False, tuple(table()), short_table())
     assert content == " ".join(tokenize(folded)).encode()
+    assert hashing.kernel.text_runs([decomposed], tuple(table()), short_table()) is not None
+
+
+def test_texts_that_must_be_composed_first() -> None:
+    assert hashing.kernel is not None
+    texts = ["a\N{COMBINING ACUTE ACCENT}\N{COMBINING DOT BELOW} b c", "b c", ""]
+    assert hashing.kernel.text_runs(texts, tuple(table()), short_table()) is None
+    native, of_numpy = with_and_without_kernel(lambda: [*map(list, features(texts, 2) + token_hashes(texts))])
+    assert native == of_numpy
 
 
 @pytest.mark.parametrize(
@@ -285,3 +298,5 @@ def test_other_things_than_bytes() -> None:
         hashing.kernel.token_runs(["text"])
     with pytest.raises(TypeError):
         hashing.kernel.normalize([b"bytes"], False, tuple(table()), short_table())
+    with pytest.raises(TypeError, match="texts"):
+        hashing.kernel.text_runs([b"bytes"], tuple(table()), short_table())
