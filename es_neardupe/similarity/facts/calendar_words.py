@@ -58,21 +58,27 @@ MONTHS |= numbered(
 OFTEN_OTHER_WORDS = words_of("mar may dec mai")
 """Months that are other words too, if they are written in lower case: no date in ``it may 3``."""
 NOT_A_MONTH_ALONE = words_of("may mar jan dec march maja mei maj marca mart nisan ekim ocak")
+BEFORE_MONTHS = words_of(
+    """
+    in until till til since by of early mid late during from to through after before next last this each every
+    en fin début depuis dès jusqu'en le du au im seit bis ab ende anfang mitte desde hasta
+    """
+)
+"""Words after which they are months: ``in May``, ``end of March``."""
+AFTER_MONTHS = words_of("ayı ayında ayının ayına ayından ayınca")
+"""The same before these: ``Ocak ayında``."""
+BEFORE_MONTHS_IN_FRENCH = words_of("en fin début depuis dès le du au mi courant")
+"""Words after which these are months in lower case, too: ``en mai``, ``le 5 mars``."""
+MONTHS_IN_FRENCH = words_of("mars mai juin")
 NOT_BEFORE_A_YEAR = frozenset(("march", "mars"))
 """Months that are other words too: in lower case after a day, only with a year."""
 
 MONTHS_IN_LOWER_CASE = (
     frozenset(word for word in MONTHS if len(word) > 3)
-    - words_of(
-        """
-    january february march april june july august september october november december sept mars
-    januar jänner februar märz juni juli oktober dezember mart maart marca marta marts märz
-    juin juil janv févr febr
-    """
-    )
+    - words_of("march sept mars mart maart marca marta marts juin juil janv févr febr")
     - NOT_A_MONTH_ALONE
 )
-"""Those of languages that write them without capitals, and that are no other words."""
+"""Those that are no other words in lower case."""
 
 WEEKDAYS = numbered(
     1,
@@ -89,19 +95,21 @@ WEEKDAYS = numbered(
 WEEKDAYS_IN_LOWER_CASE = numbered(
     1,
     """
-    lundi lunes понедельник понедельника الاثنين सोमवार
-    mardi martes вторник вторника الثلاثاء मंगलवार
-    mercredi miércoles среду الأربعاء बुधवार
-    jeudi jueves четверг четверга الخميس गुरुवार
-    vendredi viernes пятницу пятницы الجمعة शुक्रवार
-    samedi sábado субботу субботы السبت शनिवार
-    dimanche domingo воскресенье воскресенья रविवार
+    monday montag lundi lunes понедельник понедельника الاثنين सोमवार
+    tuesday dienstag mardi martes вторник вторника الثلاثاء मंगलवार
+    wednesday mittwoch mercredi miércoles среду الأربعاء बुधवार
+    thursday donnerstag jeudi jueves четверг четверга الخميس गुरुवार
+    friday freitag vendredi viernes пятницу пятницы الجمعة शुक्रवार
+    saturday samstag samedi sábado субботу субботы السبت शनिवार
+    sunday sonntag dimanche domingo воскресенье воскресенья रविवार
     """,
 )
-"""Those of languages that write them without capitals, or have none."""
+"""Those that are no other words in lower case."""
 WEEKDAYS |= WEEKDAYS_IN_LOWER_CASE
 NOT_A_WEEKDAY_ALONE = words_of("mon wed sat sun")
-"""Weekdays that are other words too: only next to another weekday, as in ``Mon-Fri``."""
+"""Weekdays that are other words too: only next to another weekday, as in ``Mon-Fri``, before a number or a month, or
+after these words."""
+BEFORE_WEEKDAYS = words_of("on every each until till from by next last this")
 
 DECADES = numbered(2, "twenties\nthirties\nforties\nfifties\nsixties\nseventies\neighties\nnineties")
 BEFORE_DECADES = words_of("the early late mid his her their")

@@ -130,10 +130,15 @@ class DateReader(Reader):
         if month not in calendar.MONTHS or self.raw[k].lastgroup not in WORDS:
             return 0
         is_month = self.raw[k][0][0].isupper() or (len(month) > 3 and month not in calendar.NOT_BEFORE_A_YEAR)
+        is_month = is_month or (month in calendar.MONTHS_IN_FRENCH and self._follows_french())
         end = self.raw[k].end() + 1
         if is_month or re.match(r"(?:del?\s)?(?:19|20)\d\d\b", self.text[end : end + 8]):
             return self._day_first(k, text, start)
         return 0
+
+    def _follows_french(self) -> bool:
+        """Whether the word before is a French one that a day or a month may follow."""
+        return bool(self.tokens.keys) and self.tokens.keys[-1] in calendar.BEFORE_MONTHS_IN_FRENCH
 
     def _iso_date(self, i: int) -> int:
         text, start, end = self.part(i)
@@ -244,11 +249,25 @@ class DateReader(Reader):
         return k + 1
 
     def _is_weekday(self, i: int) -> bool:
-        """Whether the name of a weekday is one: ``Sat`` only next to another one."""
+        """Whether the name of a weekday is one: ``Sat`` only next to another one, a day or a time, or after ``on``."""
         if self.raw[i][0].lower() not in calendar.NOT_A_WEEKDAY_ALONE:
             return True
-        keys = self.tokens.keys
-        return bool(keys and keys[-1][:3] == "d:w" and self.near(i)) or self.near(i + 1) in calendar.WEEKDAYS
+        keys, following = self.tokens.keys, self.near(i + 1)
+        if keys and self.near(i) and (keys[-1][:3] == "d:w" or keys[-1] in calendar.BEFORE_WEEKDAYS):
+            return True
+        return following[:1].isdigit() or following in calendar.WEEKDAYS or following in calendar.MONTHS
+
+    def _is_month_alone(self, i: int) -> bool:
+        """Whether the name of a month is one without a day or a year: ``March`` only after ``in`` and the like."""
+        text, low = self.raw[i][0], self.raw[i][0].lower()
+        before = self.tokens.keys[-1] if self.tokens.keys and self.near(i) else ""
+        if low in calendar.MONTHS_IN_LOWER_CASE:
+            return True
+        if not text[0].isupper():
+            return low in calendar.MONTHS_IN_FRENCH and before in calendar.BEFORE_MONTHS_IN_FRENCH
+        if low not in calendar.NOT_A_MONTH_ALONE:
+            return True
+        return before in calendar.BEFORE_MONTHS or self.near(i + 1) in calendar.AFTER_MONTHS
 
     def _ordinal(self, value: str, start: int, k: int) -> int:
         """An ordinal, or the quarter of a year if that is at ``k``."""

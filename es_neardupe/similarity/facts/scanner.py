@@ -27,7 +27,7 @@ from es_neardupe.similarity.facts.word_lists import words_of
 
 _NUMBERS_BY_PLACE = frozenset().union(words.ROMAN_NUMBERS, words.PARTS_OF_ONE, ("minus", "once"))
 _IN_ANY_CASE = frozenset().union(
-    calendar.MONTHS.keys() - calendar.OFTEN_OTHER_WORDS,
+    calendar.MONTHS.keys() - (calendar.OFTEN_OTHER_WORDS - calendar.MONTHS_IN_FRENCH),
     words.SPELLED_NUMBERS,
     words.ORDINALS,
     currencies.CODES_BEFORE_AMOUNTS - currencies.ONLY_IN_CAPITALS,
@@ -158,12 +158,13 @@ class _Scanner(DateReader, MeasureReader):
             self._add(None, low, start, end)
             return i + 1
         is_capitalised = text[0].isupper()
-        if low in calendar.MONTHS and (is_capitalised or low not in calendar.OFTEN_OTHER_WORDS):
+        if low in calendar.MONTHS and (
+            is_capitalised or low not in calendar.OFTEN_OTHER_WORDS or (low == "mai" and self._follows_french())
+        ):
             after = self._month_first(i)
             if after:
                 return after
-        is_month = low in calendar.MONTHS and is_capitalised and low not in calendar.NOT_A_MONTH_ALONE
-        if is_month or low in calendar.MONTHS_IN_LOWER_CASE:
+        if low in calendar.MONTHS and self._is_month_alone(i):
             self._add(FactKind.DATE, date_key("", calendar.MONTHS[low]), start, end)
         elif (
             low in calendar.WEEKDAYS
