@@ -46,10 +46,15 @@ _IF_CAPITALISED = (
 )
 _SPECIAL = _IN_ANY_CASE | _IF_CAPITALISED
 """Words that may be, or begin, a fact."""
-_CONTRACTED = frozenset(["cannot", *(f"{verb}n" for verb in words.AUXILIARIES)])
-"""Words that are two, or the beginning of two: ``doesn`` is that of ``doesn't``."""
-_READ_IN_ANY_CASE = _IN_ANY_CASE | _CONTRACTED
-_READ = _SPECIAL | _CONTRACTED
+_CONTRACTED = {
+    "cannot": ("can", 3),
+    **{f"{verb}nt": (words.CONTRACTED.get(verb, verb), len(verb)) for verb in words.AUXILIARIES},
+}
+"""Words that are a verb and not: the verb, and its letters. An apostrophe may be missing."""
+_CONTRACTIONS = frozenset([*_CONTRACTED, *(f"{verb}n" for verb in words.AUXILIARIES)])
+"""These, and the beginnings of contractions: ``doesn`` is that of ``doesn't``."""
+_READ_IN_ANY_CASE = _IN_ANY_CASE | _CONTRACTIONS
+_READ = _SPECIAL | _CONTRACTIONS
 AFTER_NUMBERS = frozenset().union(
     calendar.MONTHS,
     words.MAGNITUDES,
@@ -74,6 +79,8 @@ FOR_KERNEL = (_READ_IN_ANY_CASE, _IF_CAPITALISED, AFTER_NUMBERS, (FactKind.NUMBE
 """What the loop in C needs to find ordinary words and numbers."""
 _CHINESE_SHARE = "百分之"
 """Before a number: percent."""
+_APOSTROPHES = ("'", "’", "‘", "´", "`", " ")
+"""In ``doesn't``; a blank: lost punctuation."""
 _SHORT_PHONE = len("555-1234")
 _LEADING_POINT = re.compile(r"(?:^|[\s(\[$€£])\.")
 _MINUS_BEFORE = re.compile(r"(?:^|[\s(\[])[-−]")
@@ -153,7 +160,7 @@ class _Scanner(DateReader, MeasureReader):
         text, start, end = self.part(i)
         low = text.lower()
         if low not in _SPECIAL:
-            if low in _CONTRACTED and (after := self._contraction(i)):
+            if low in _CONTRACTIONS and (after := self._contraction(i)):
                 return after
             self._add(None, low, start, end)
             return i + 1
@@ -258,17 +265,18 @@ class _Scanner(DateReader, MeasureReader):
         """``doesn't`` as two words, ``does`` and ``not``; 0 if it is something else."""
         text, start, end = self.part(i)
         low = text.lower()
-        if low == "cannot":
+        if low in _CONTRACTED:
+            verb, letters = _CONTRACTED[low]
+            middle = start + letters
             last = end
         elif self.has(i + 1) and self.raw[i + 1][0] in ("t", "T"):
-            if self.text[end : self.raw[i + 1].start()] not in ("'", "’", " "):  # a blank: lost punctuation
+            if self.text[end : self.raw[i + 1].start()] not in _APOSTROPHES:
                 return 0
-            last = self.raw[i + 1].end()
+            verb = words.CONTRACTED.get(low[:-1], low[:-1])
+            middle, last = end - 1, self.raw[i + 1].end()
         else:
             return 0
-        middle = start + 3 if low == "cannot" else end - 1
-        verb = low[: middle - start]
-        self._add(None, words.CONTRACTED.get(verb, verb), start, middle)
+        self._add(None, verb, start, middle)
         self._add(None, "not", middle, last)
         return i + 1 + (last > end)
 

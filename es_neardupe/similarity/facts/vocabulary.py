@@ -318,7 +318,8 @@ NEGATIONS = words_of(
     no not never none nor neither nobody nothing nowhere without cannot unable unless except excluding nicht
     kein keine keinen keinem keiner keines nie niemals ohne weder außer ne pas jamais sans aucun aucune ni
     nunca sin ningún ninguna tampoco non senza nessun nessuna niet geen zonder nooit não sem nem nenhum nenhuma nie
-    bez nigdy не нет ни без никогда ikke inte utan uten uden aldrig aldri ingen inget değil δεν
+    bez nigdy не нет ни без никогда ikke inte utan uten uden aldrig aldri ingen inget δεν
+    değil değildir değilim değilsin değiliz değilsiniz değiller değildi
     ні لا لم لن ليس ليست غير بدون نه नहीं मत बिना না নয় לא אין ללא בלי 안 못 않습니다 않는다 않고 않음 없습니다 없다 없음
     아닙니다 아니다 không chưa tidak bukan tanpa nem ไม่
     不 没 沒 未 无 無 非 勿
