@@ -233,7 +233,10 @@ class _Scanner(DateReader, MeasureReader):
         text, start, end = self.part(i)
         low = text.lower()
         if low == "minus":
-            is_sign = self.near(i + 1) and self.raw[i + 1].lastgroup in NUMBERS and not self._follows_a_fact()
+            is_number = self.near(i + 1) in words.SPELLED_NUMBERS or (
+                self.near(i + 1) and self.raw[i + 1].lastgroup in NUMBERS
+            )
+            is_sign = is_number and not self._follows_a_fact()
             return self._negative(i + 1, start=start) if is_sign else 0
         if low in words.ROMAN_NUMBERS:
             value = str(words.ROMAN_NUMBERS[low]) if text.isupper() else ""

@@ -21,7 +21,7 @@ _MIN_LETTERS = 4
 _DIGITS = re.compile(r"\d+")
 _SIGNS = re.compile(f"[{CURRENCY_SIGNS}%‰]")
 _MINUS = re.compile(
-    rf"(?:^|[\s(])(?:[-−][{CURRENCY_SIGNS}]?\d|\.\d+\s?(?:%|[^\W\d]))|[{CURRENCY_SIGNS}](?:\(\d|\.\d)"
+    rf"(?:^|[\s(])(?:[-−–][{CURRENCY_SIGNS}]?\d|\.\d+\s?(?:%|[^\W\d]))|[{CURRENCY_SIGNS}](?:\(\d|\.\d)"
     rf"|\({IN_BRACKETS}"
 )
 _WORD = re.compile(r"\w+")

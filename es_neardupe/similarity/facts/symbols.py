@@ -28,7 +28,7 @@ _PREFIX = re.compile(_PREFIXED)
 _SIGNS = re.compile(
     rf"{SYMBOL}|{_PREFIXED}|[{CURRENCY_SIGNS}¢%‰](?:\((?=\d))?"
     rf"|\((?={IN_BRACKETS})"
-    rf"|(?<![^\s(\[])[-−](?=[{CURRENCY_SIGNS}]?\d)|(?<![^\s(\[{CURRENCY_SIGNS}])\.(?=\d)"
+    rf"|(?<![^\s(\[])[-−–](?=[{CURRENCY_SIGNS}]?\d)|(?<![^\s(\[{CURRENCY_SIGNS}])\.(?=\d)"
 )
 _NEAR, _LETTERS = 20, 4
 """Characters on each side of a sign, and letters and digits among them, by which its place is known."""
