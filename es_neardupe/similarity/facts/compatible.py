@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from es_neardupe.options import FactKind
+from es_neardupe.similarity.facts.currencies import CURRENCIES_OF
 from es_neardupe.similarity.facts.dates import are_equal_times, may_be_day, may_be_hour
 from es_neardupe.similarity.facts.tokens import SlotToken
 
@@ -35,9 +36,18 @@ def are_compatible(one: SlotToken, other: SlotToken) -> bool:
         return _may_be(one, other) or _may_be(other, one)
     kinds = {one.kind, other.kind}
     if FactKind.NUMBER not in kinds:
-        return kinds == {FactKind.AMOUNT} and "¢" in one.key + other.key  # cents of any currency
+        return kinds == {FactKind.AMOUNT} and (_may_be_of(one.key, other.key) or _may_be_of(other.key, one.key))
     is_ordinal = "o" in (one.key[0], other.key[0])
     return not is_ordinal and kinds != {FactKind.UNIT, FactKind.NUMBER}
+
+
+def _may_be_of(amount: str, other: str) -> bool:
+    """Whether the name of the currency of an amount may be that of the other one: cents, and ``kr``."""
+    name, currency = amount.split(":")[1], other.split(":")[1]
+    if name not in CURRENCIES_OF:
+        return False
+    of = CURRENCIES_OF[name]
+    return of is None or currency in of
 
 
 def _readings(token: SlotToken) -> list[SlotToken]:

@@ -9,22 +9,25 @@ from es_neardupe.similarity.facts.word_lists import words_of
 CURRENCIES = {
     word: currency
     for currency, words in {
-        "USD": "$ usd dollar dollars dólares доллар доллара долларов دولار डॉलर",
-        "EUR": "€ eur euro euros евро євро ευρώ يورو یورو यूरो אירו",
-        "GBP": "£ gbp pound pounds",
+        "USD": "$ usd dollar dollars dólares доллар доллара долларов دولار डॉलर 美元 美金 ドル 달러",
+        "EUR": "€ eur euro euros avro евро євро ευρώ يورو یورو यूरो אירו 欧元 歐元 ユーロ 유로",
+        "GBP": "£ gbp pound pounds 英镑 英鎊 ポンド",
         "CHF": "chf francs franken",
-        "JPY": "¥ jpy yen 円",
+        "JPY": "¥ jpy yen 円 日元 日圓",
         "INR": "₹ inr rs rupee rupees रुपये रुपए रुपया रु",
         "MXN": "mxn pesos",
-        "PLN": "pln zł złotych",
+        "PLN": "pln zł złotych złoty zloty zlotys",
         "CZK": "czk kč",
-        "KR": "kr sek nok dkk kronor kroner",  # which of them ``kr`` is cannot be known
-        "RUB": "₽ rub руб рубль рубля рублей",
+        "KR": "kr kronor kroner",
+        "SEK": "sek",
+        "NOK": "nok",
+        "DKK": "dkk",
+        "RUB": "₽ rub ruble rubles rouble roubles руб рубль рубля рублей",
         "UAH": "₴ uah грн гривня гривні гривень",
         "TRY": "₺ try lira liras",
         "KRW": "₩ krw won 원",
         "ILS": "₪ ils שקל שקלים",
-        "CNY": "cny rmb yuan 元",
+        "CNY": "cny rmb yuan 元 人民币",
         "SAR": "sar riyal riyals ريال",
         "AED": "aed dirham dirhams درهم",
         "EGP": "egp جنيه",
@@ -53,7 +56,7 @@ CURRENCIES = {
         "IDR": "idr rp rupiah",
         "MYR": "myr rm ringgit",
         "SGD": "sgd",
-        "HKD": "hkd",
+        "HKD": "hkd 港元 港币",
         "TWD": "twd",
         "NZD": "nzd",
         "AUD": "aud",
@@ -64,6 +67,10 @@ CURRENCIES = {
     }.items()
     for word in words.split()
 }
+CURRENCIES_OF = {"¢": None, "KR": frozenset(("SEK", "NOK", "DKK", "ISK"))}
+"""What a name may be of that several currencies have; None: of any."""
+HAN_OR_KANA = tuple(word for word in CURRENCIES if len(word) > 1 and "\u3000" < word[0] < "\uff00")
+"""Names that stand directly behind a number."""
 CURRENCY_SIGNS = "".join(word for word in CURRENCIES if unicodedata.category(word[0]) == "Sc")
 _ONLY_AFTER_AMOUNTS = words_of("yen won gel php")
 """Short ones that before a number are rather other words: hair gel 500 ml, PHP 8."""

@@ -133,9 +133,12 @@ class MeasureReader(Reader):
             return k
         text, _, end = self.part(at)
         unit = text.lower()
-        if unit not in words.UNITS or unit in words.NOT_AFTER_PER:
+        if unit in words.QUARTERS_OF_A_YEAR and at > k:
+            dimension, factor = "time", 3 * words.UNITS["month"][1]
+        elif unit in words.UNITS and unit not in words.NOT_AFTER_PER:
+            dimension, factor = words.UNITS[unit]
+        else:
             return k
-        dimension, factor = words.UNITS[unit]
         key, start = f"u:{dimension}:{factor:.6g}", self.raw[k].start()
         if dimension == "time" and _LENGTH_ALONE.fullmatch(self.tokens.keys[-1]):  # 130 kilometres per hour
             kilometres = float(self.tokens.keys[-1].removeprefix(LENGTH)) / 1_000_000

@@ -6,7 +6,7 @@ import re
 import unicodedata
 
 from es_neardupe.similarity.facts.calendar_words import HALVES_OF_DAY
-from es_neardupe.similarity.facts.currencies import CODES_BEFORE_AMOUNTS, CURRENCIES, CURRENCY_SIGNS
+from es_neardupe.similarity.facts.currencies import CODES_BEFORE_AMOUNTS, CURRENCIES, CURRENCY_SIGNS, HAN_OR_KANA
 from es_neardupe.similarity.facts.numerals import CHINESE
 from es_neardupe.similarity.facts.symbols import SYMBOL
 
@@ -73,7 +73,8 @@ _RAW = re.compile(
     rf"|[^\W\d_{_UNCASED}]+(?:-?\d+)(?:-?[^\W_{_UNCASED}]+)*))"
     r"|(?P<number>(?:(?<![^\s(\[])[-−])?\d+(?:[.,'’\u00a0\u2009\u202f]\d+)*)"
     rf"|(?P<sign>[{CURRENCY_SIGNS}¢%‰°§©]"
-    r"|(?:(?<=[\d十百千万萬億亿兆백천만억조])|(?<=[十百千万萬亿億][一二三四五六七八九]))[円元원]|(?<=[백천만억조] )원)"
+    rf"|(?:(?<=[\d十百千万萬億亿兆백천만억조])|(?<=[十百千万萬亿億][一二三四五六七八九]))"
+    rf"(?:{'|'.join(HAN_OR_KANA)}|[円元원])|(?<=[백천만억조] )원)"
     rf"|(?P<word>(?:km/h|m/s)\b|[Nn]°|[A-Z]{{2,}}(?=[A-Z][a-z])|[^\W\d_{_UNCASED}]+"
     rf"|[{_HAN}]|(?:(?![{_HAN}])(?=[{_UNCASED}])[^\W\d_][{_MARKS}\u200c\u200d]*)+)"
 )

@@ -488,6 +488,8 @@ class _Scanner(DateReader, MeasureReader):
             magnitude = self.near(k)
         if magnitude in words.DOZENS:
             return f"{12 * float(value):.12g}", k + 1
+        if magnitude in words.THOUSANDS and self.near(k + 1) in words.MILLIONS:  # 5 mil millones
+            return scaled(value, 9), k + 2
         if magnitude in words.MAGNITUDES and (
             magnitude not in words.ONLY_OF_AMOUNTS
             or currency
@@ -544,10 +546,11 @@ class _Scanner(DateReader, MeasureReader):
     def _currency(self, k: int) -> tuple[str, int]:
         """The currency at ``k``, and what follows it; the empty string if there is none."""
         at = k
-        if self.near(k) in ("de", "of", "d") and self.has(k + 1):  # 5 millions d'euros
+        if self.near(k) in ("de", "of", "d", "di") and self.has(k + 1):  # 5 millions d'euros
             at += self.text[self.raw[k].end() : self.raw[k + 1].start()] in (*BLANKS, "'", "’")
         currency = currencies.currency_named(self.raw[at][0]) if self.near(k) else ""
-        if not currency or not self.only_blanks_before(at, "'’"):
+        is_abbreviated = self.raw[k - 1][0].lower() in words.MAGNITUDES  # 5 Mrd. Euro
+        if not currency or not self.only_blanks_before(at, "'’." if is_abbreviated else "'’"):
             return "", k
         belongs_to_the_next = (
             self.raw[at].lastgroup == "sign" and self.is_adjacent(at + 1) and self.raw[at + 1].lastgroup == "number"

@@ -131,9 +131,11 @@ MAGNITUDES = valued(
     3 k thousand tausend tsd mille mil
     5 lakh lakhs
     7 crore crores
-    6 million millions mio mn m mm millionen millón millones
-    9 billion billions bn b mrd milliarde milliarden milliard milliards
-    12 trillion trillions
+    6 million millions mio mn m mm millionen millón millones milhão milhões milione milioni mln miljoen milyon
+    6 miljon miljoner millioner milion miliony milionů milionów
+    9 billion billions bn b mrd milliarde milliarden milliard milliards miliardo miliardi mld miljard milyar
+    9 miljarder milliarder miliard miliarda miliardy miliardů miliardów bilhão bilhões
+    12 trillion trillions billionen billón billones trilyon
     3 тыс тысяч тысячи тысяча тисяч тисячі ألف آلاف هزار हज़ार हजार
     5 लाख লাখ
     6 млн миллион миллиона миллионов мільйон мільйони мільйонів مليون ملايين میلیون εκατομμύρια εκατ מיליון
@@ -142,6 +144,9 @@ MAGNITUDES = valued(
     """
 )
 """Word -> power of ten."""
+THOUSANDS = words_of("mil mille thousand")
+MILLIONS = frozenset(word for word, power in MAGNITUDES.items() if power == 6 and len(word) > 3)
+"""Magnitudes that are a thousand times as large after these: ``mil millones``."""
 SPOKEN_MAGNITUDES = words_of("thousand million billion trillion tausend millionen")
 """Those after which a spelled-out number continues: twelve thousand five hundred."""
 ONLY_OF_AMOUNTS = words_of("k m b mm mil mille")
@@ -296,6 +301,8 @@ UNITS_AS_WRITTEN = {
 BITS_PER_SECOND = {"kb": "kbit", "mb": "mbit", "gb": "gbit"}
 """Units of data before ``ps`` or ``/s``, unless the last letter is a capital, and those of bits."""
 PER = words_of("per pro par por")
+QUARTERS_OF_A_YEAR = words_of("quarter trimestre quartal")
+"""Units of time after these only."""
 NOT_AFTER_PER = frozenset("cfvw")
 """Units that ``per``, or a stroke, does not precede."""
 
