@@ -28,7 +28,8 @@ _STATE = re.compile(r"\b[A-Z]{2},?\s+$")
 _PLUS_FOUR = re.compile(r"-\d{4}")
 _FULL_DATE = re.compile(r"d:\d{4}-.*-")
 _LIST_NUMBER = re.compile(r"\d{1,3}(?:\.\d{1,2})*|[IVX]{2,6}")
-_AFTER_LIST_NUMBER = re.compile(r"[.)\]]\s|\s*[-–—]?\s*(?:\n|$)")
+_AFTER_LIST_NUMBER = re.compile(r"[.)\]]\s|\s*[-–—]\s*(?:\n|$)")
+_END_OF_LINE = re.compile(r"[^\S\n]*(?:\n|$)")
 _CELLS = " \t|;"
 _BULLETS = " \t-–—(*[#•"
 
@@ -58,6 +59,7 @@ def marks_of(text: str, tokens: Tokens) -> dict[int, FactKind]:
             marks[k] = mark
         elif kind is FactKind.CODE and _begins_an_item(text, tokens, k):  # 1.2.3 is read as a version
             marks[k] = FactKind.COUNTER
+    _mark_pages(text, tokens, marks)
     _mark_enumerations(tokens, marks)
     return {} if len(tokens) - len(tokens.kinds) < _MIN_WORDS else marks
 
@@ -118,17 +120,42 @@ def _ends_a_postcode(text: str, tokens: Tokens, k: int) -> bool:
 
 
 def _begins_an_item(text: str, tokens: Tokens, k: int) -> bool:
-    """Whether a number such as 3 or 1.8.1, alone or before ``.`` or ``)``, begins a line."""
-    start, end = tokens.starts[k], tokens.ends[k]
+    """Whether a number such as 3 or 1.8.1 begins a line, before ``.`` or ``)``, or is a paragraph alone."""
+    end = tokens.ends[k]
+    return _begins_a_line(text, tokens, k) and (
+        bool(_AFTER_LIST_NUMBER.match(text, end, end + 4))
+        or (bool(_END_OF_LINE.match(text, end)) and _is_between_blank_lines(text, tokens.starts[k], end))
+    )
+
+
+def _begins_a_line(text: str, tokens: Tokens, k: int) -> bool:
+    """Whether a number of an item may be one by its place: behind nothing but bullets."""
+    start = tokens.starts[k]
     low = max(start - _BEFORE, 0)
     line = text.rfind("\n", low, start) + 1
     if not line and low:
         return False
-    return (
-        not text[line:start].strip(_BULLETS)
-        and bool(_LIST_NUMBER.fullmatch(text, start, end))
-        and bool(_AFTER_LIST_NUMBER.match(text, end, end + 4))
-    )
+    return not text[line:start].strip(_BULLETS) and bool(_LIST_NUMBER.fullmatch(text, start, tokens.ends[k]))
+
+
+def _is_between_blank_lines(text: str, start: int, end: int) -> bool:
+    """Whether the lines before and after are blank, or there are none: unlike those of a cell of a table."""
+    before, after = text[max(start - _BEFORE, 0) : start].split("\n"), text[end : end + _BEFORE].split("\n")
+    return not (before[-2:-1] and before[-2].strip()) and not (after[1:2] and after[1].strip())
+
+
+def _mark_pages(text: str, tokens: Tokens, marks: dict[int, FactKind]) -> None:
+    """Mark numbers that are alone on their lines, each one more than the one before: of pages, or of verses."""
+    before = None
+    for k, kind in tokens.kinds.items():
+        number = text[tokens.starts[k] : tokens.ends[k]]
+        if kind is not FactKind.NUMBER or not number.isdecimal() or not _begins_a_line(text, tokens, k):
+            continue
+        if not _END_OF_LINE.match(text, tokens.ends[k]):
+            continue
+        if before is not None and int(number) == int(text[tokens.starts[before] : tokens.ends[before]]) + 1:
+            marks[before] = marks[k] = FactKind.COUNTER
+        before = k
 
 
 def _mark_enumerations(tokens: Tokens, marks: dict[int, FactKind]) -> None:
