@@ -212,6 +212,9 @@ class _Scanner(DateReader, MeasureReader):
             return self._value(i)
         if low in words.HALVES and (of := self._halved(i)):
             return self._value(of, value="0.5", start=start)
+        if low == "half" and self.next_word(i + 1) == "of" and not self._follows_an_ordinal():
+            self._add(FactKind.NUMBER, "n:0.5", start, self.raw[i].end())
+            return i + 1
         if low in words.AFTER_A and self._follows_a(i):
             start = self.tokens.starts[-1]
             self.tokens.remove_last()
@@ -505,6 +508,11 @@ class _Scanner(DateReader, MeasureReader):
         of = self.near(k)
         is_known = of in words.DOZENS or of in words.SPOKEN_MAGNITUDES or of in words.PERCENT
         return k if is_known or (of in words.UNITS and len(of) > 2) else 0
+
+    def _follows_an_ordinal(self) -> bool:
+        """Whether an ordinal, or a word instead of one, is before: ``the second half of``."""
+        before = self.tokens.keys[-1] if self.tokens.keys else ""
+        return before[:2] == "o:" or before in ("the", "this", "that", "other", "latter", "former", "last", "next")
 
     def _follows_a(self, i: int) -> bool:
         """Whether a word such as ``a`` or ``per`` is directly before a raw token."""
