@@ -40,6 +40,7 @@ _SUFFIXES = frozenset("abcdef")
 _CONTENT = TokenFlag.CONTENT.value
 _POSTCODE = re.compile(r"[A-Z]{1,2}-\d{4,5}")
 """With the letters of a country, which need not be written."""
+_SEVERAL = re.compile(r"n:(?!1$)[1-9]\d*")
 _SIZE_IN_DIGITS = re.compile(r"n:\d{1,2}")
 
 
@@ -190,8 +191,23 @@ def _kinds_against_words(a: Part, b: Part, facts: Sequence[SlotToken]) -> set[Fa
             return {FactKind.NUMBER if min(map(len, written)) == 1 else FactKind.NAME}
     if size == 1 and are_opposites(a.written.lower(), b.written.lower()):
         return {FactKind.NUMBER}  # first and last
+    if _is_one_of_several(a, b) or _is_one_of_several(b, a):
+        return {FactKind.NUMBER}
     has_code = any(one.kind is FactKind.CODE and not one.mark for one in facts)
     return {FactKind.CODE} if has_code and size <= _MAX_AGAINST_WORDS else set()
+
+
+def _is_one_of_several(a: Part, b: Part) -> bool:
+    """Whether a slot has one of what the other has several of: ``a tablet`` and ``two tablets``."""
+    if len(a) != len(b):
+        return False
+    (one, *rest), (number, *others) = a.tokens, b.tokens
+    return (
+        one.key in words.BEFORE_ONE
+        and number.kind is FactKind.NUMBER
+        and bool(_SEVERAL.fullmatch(number.key))
+        and all(is_variant(x.written, y.written) for x, y in zip(rest, others, strict=True))
+    )
 
 
 def _is_roman(token: SlotToken) -> bool:
