@@ -39,6 +39,15 @@ def kinds_in_a_letter(a: str, b: str) -> str:
         ("a sum in USD (2026) now", "a sum in USD (2025) now", "date"),
         ("they try 750 of them now", "they try 751 of them now", "number"),
         ("it needs PHP 8 of them", "it needs PHP 9 of them", "number"),
+        ("the fee is 500 SEK now", "the fee is 500 NOK now", "amount"),
+        ("the fee is 500 SEK now", "the fee is 500 kr now", ""),
+        ("the fee is 500 ISK now", "the fee is 500 kr now", ""),
+        ("the fee is 500 EUR now", "the fee is 500 kr now", "amount"),
+        ("the fee is 500 dollars now", "the fee is 500 rubles now", "amount"),
+        ("the fee is 500 zloty now", "the fee is 500 PLN now", ""),
+        ("门票价格是300元", "门票价格是300美元", "amount"),
+        ("门票价格是3亿美元", "门票价格是3亿欧元", "amount"),
+        ("入場料は300円です", "入場料は300ドルです", "amount"),
     ],
 )
 def test_currencies(a: str, b: str, kinds: str) -> None:
@@ -177,3 +186,111 @@ def test_measures_and_numbers(a: str, b: str, kinds: str) -> None:
 def test_negations_at_an_end(a: str, b: str, differ: bool) -> None:
     """What is added before, or after, a sentence denies nothing in it."""
     assert ("negation" in kinds_of(a, b)) == differ
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "kinds"),
+    [
+        ("es kostet 5 Millionen Euro", "es kostet 5 Mio. Euro", ""),
+        ("es kostet 5 Millionen Euro", "es kostet 5 Mrd. Euro", "amount"),
+        ("es kostet 5 Millionen Euro", "es kostet 5 Billionen Euro", "amount"),
+        ("cuesta 5 millones de euros", "cuesta 5 mil millones de euros", "amount"),
+        ("cuesta 5 mil millones de euros", "cuesta 5.000.000.000 €", ""),
+        ("custa 5 milhões de euros", "custa 5 mil milhões de euros", "amount"),
+        ("costa 5 milioni di euro", "costa 5 miliardi di euro", "amount"),
+        ("het kost 5 miljoen euro", "het kost 5 miljard euro", "amount"),
+        ("kosztuje 5 milionów zł", "kosztuje 5 miliardów zł", "amount"),
+        ("bu 3,5 milyon avro tutuyor", "bu 3.500.000 € tutuyor", ""),
+        ("it is 5 thousand million dollars", "it is 5 billion dollars", ""),
+    ],
+)
+def test_magnitudes(a: str, b: str, kinds: str) -> None:
+    assert kinds_in_a_letter(a, b) == kinds
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "kinds"),
+    [
+        ("it opens in May at last", "it opens in June at last", "date"),
+        ("it opens at the end of March", "it opens at the end of June", "date"),
+        ("it opens in mid-Dec as usual", "it opens in mid-Jan as usual", "date"),
+        ("it opens from May to September", "it opens from March to September", "date"),
+        ("on ouvre le 5 mars à midi", "on ouvre le 5 avril à midi", "date"),
+        ("on ouvre en mai 2026 enfin", "on ouvre en juin 2026 enfin", "date"),
+        ("on ouvre en juin enfin", "on ouvre en juillet enfin", "date"),
+        ("Salon Ocak ayında açılır", "Salon Şubat ayında açılır", "date"),
+        ("it opens on friday at last", "it opens on saturday at last", "date"),
+        ("it opens in january at last", "it opens in February at last", "date"),
+        ("it opens on friday at last", "it opens on Friday at last", ""),
+        ("they may march from here", "they may walk from here", "word"),
+        ("it opens on Mon at nine", "it opens on Thu at nine", "date"),
+        ("it opens Sat, 9-5 as usual", "it opens Fri, 9-5 as usual", "date"),
+        ("it opens Mon 5 May again", "it opens Tue 5 May again", "date"),
+    ],
+)
+def test_months_and_weekdays_alone(a: str, b: str, kinds: str) -> None:
+    assert kinds_in_a_letter(a, b) == kinds
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "kinds"),
+    [
+        ("it was –5 °C at night", "it was -5 °C at night", ""),
+        ("it was –5 °C at night", "it was 5 °C at night", "unit"),
+        ("a balance of –$5 at night", "a balance of -$5 at night", ""),
+        ("it takes 5 – 10 days to come", "it takes 5–10 days to come", ""),
+        ("it was minus five outside", "it was -5 outside", ""),
+        ("it was minus five outside", "it was five outside", "number"),
+    ],
+)
+def test_minus_signs(a: str, b: str, kinds: str) -> None:
+    assert kinds_in_a_letter(a, b) == kinds
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "kinds"),
+    [
+        ("you can use the pool", "you cant use the pool", "negation"),
+        ("we did open the pool", "we didnt open the pool", "negation"),
+        ("we will open the pool", "we wont open the pool", "negation"),
+        ("they are open at night", "they aren´t open at night", "negation"),
+        ("they won't open the pool", "they wont open the pool", ""),
+        ("they don't open the pool", "they do not open the pool", ""),
+        ("bu ürün uygundur artık", "bu ürün uygun değildir artık", "negation"),
+    ],
+)
+def test_negations_without_an_apostrophe(a: str, b: str, kinds: str) -> None:
+    assert kinds_in_a_letter(a, b) == kinds
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "kinds"),
+    [
+        ("you take a tablet at night", "you take two tablets at night", "number"),
+        ("you take a tablet at night", "you take one tablet at night", ""),
+        ("Sie nehmen eine Tablette ein", "Sie nehmen zwei Tabletten ein", "number"),
+        ("you take a few at night", "you take three at night", ""),
+        ("we sold half of our shares", "we sold a quarter of our shares", "number"),
+        ("we sold half of our shares", "we sold 50% of our shares", ""),
+        ("in the second half of our year", "in the first half of our year", "number"),
+        ("it costs $85 per month", "it costs $85 per quarter", "unit"),
+        ("see section 12(3)(a) of it", "see section 12(3)(b) of it", "code"),
+    ],
+)
+def test_one_several_and_parts(a: str, b: str, kinds: str) -> None:
+    assert kinds_in_a_letter(a, b) == kinds
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "kinds"),
+    [
+        ("have a fever of more than\n38\ndegrees", "have a fever of more than\n39\ndegrees", "number"),
+        ("a gold seat\n60\na silver seat\n44\na box\n10", "a gold seat\n65\na silver seat\n44\na box\n10", "number"),
+        ("are here.\n\n12\n\nThey are", "are here.\n\n14\n\nThey are", "counter"),
+        ("are here.\n- 12 -\nThey are", "are here.\n- 14 -\nThey are", "counter"),
+        ("the one\n12\nthe next\n13\nthe last", "the one\n14\nthe next\n15\nthe last", "counter counter"),
+    ],
+)
+def test_numbers_alone_on_their_lines(a: str, b: str, kinds: str) -> None:
+    """They are those of pages between blank lines, or if they count: not in the cells of a table."""
+    assert kinds_in_a_letter(a, b) == kinds
