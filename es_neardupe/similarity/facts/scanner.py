@@ -210,11 +210,8 @@ class _Scanner(DateReader, MeasureReader):
             return self._amount_after_its_code(i)
         if low in words.SPELLED_NUMBERS:
             return self._value(i)
-        if low in words.HALVES and (of := self._halved(i)):
-            return self._value(of, value="0.5", start=start)
-        if low == "half" and self.next_word(i + 1) == "of" and not self._follows_an_ordinal():
-            self._add(FactKind.NUMBER, "n:0.5", start, self.raw[i].end())
-            return i + 1
+        if low in words.HALVES:
+            return self._half(i)
         if low in words.AFTER_A and self._follows_a(i):
             start = self.tokens.starts[-1]
             self.tokens.remove_last()
@@ -502,12 +499,17 @@ class _Scanner(DateReader, MeasureReader):
             return scaled(value, words.MAGNITUDES[magnitude]), k + 1
         return value, k
 
-    def _halved(self, i: int) -> int:
-        """The place of the unit or the magnitude that is halved, as in ``half an hour``; 0 if there is none."""
+    def _half(self, i: int) -> int:
+        """``half an hour``, ``half a million``, ``half of``; 0 if it is something else."""
         k = i + 1 + (self.near(i + 1) in ("a", "an"))
-        of = self.near(k)
+        of, start = self.near(k), self.raw[i].start()
         is_known = of in words.DOZENS or of in words.SPOKEN_MAGNITUDES or of in words.PERCENT
-        return k if is_known or (of in words.UNITS and len(of) > 2) else 0
+        if is_known or (of in words.UNITS and len(of) > 2):
+            return self._value(k, value="0.5", start=start)
+        if self.next_word(i + 1) != "of" or self._follows_an_ordinal():
+            return 0
+        self._add(FactKind.NUMBER, "n:0.5", start, self.raw[i].end())
+        return i + 1
 
     def _follows_an_ordinal(self) -> bool:
         """Whether an ordinal, or a word instead of one, is before: ``the second half of``."""
