@@ -152,6 +152,7 @@ def test_incomplete_source(source: JSON, word: str, client: Client, index_name: 
         {"properties": {"bands": {"type": "text", "fields": {"keyword": {"type": "keyword"}}}}},
         {"properties": {"group": {"type": "keyword", "doc_values": False}}},
         {"properties": {"bands": {"type": "keyword", "index": False, "doc_values": False}}},
+        {"properties": {"author": {"type": "keyword"}}},
     ],
 )
 @pytest.mark.product("each")
@@ -163,6 +164,29 @@ def test_conflicting_mapping(ours_before: JSON, client: Client, index_name: str,
     assert mapping(client, index_name) == before
     assert server_cli("init", index_name, "--field", "text", "--prefix", "dupes").code == 0
     assert server_cli("enrich", index_name, "--prefix", "dupes", "--json").json["writes"]["written"] == 1
+
+
+@pytest.mark.parametrize("options", [(), ("--sidecar", "--write-group")])
+def test_an_object_of_the_user(options: tuple[str, ...], client: Client, index_name: str, server_cli: Cli) -> None:
+    """`clean` would remove it, and the mapping would no longer take new fields in it."""
+    make_index(client, index_name, {"text": {"type": "text"}, "meta": {"properties": {"author": {"type": "keyword"}}}})
+    put(client, index_name, {"a": {"text": "some text", "meta": {"author": "me"}}})
+    before = mapping(client, index_name)
+    done = server_cli("init", index_name, "--field", "text", "--prefix", "meta", *options)
+    refused(done, "meta is an object with other fields (author)")
+    assert mapping(client, index_name) == before
+    cleaned = server_cli("clean", index_name, "--prefix", "meta", "--yes")
+    assert (cleaned.code, cleaned.out.partition(":")[0]) == (0, "Nothing to clean")
+
+
+def test_a_hidden_index_has_no_keys_of_its_own(client: Client, index_name: str, server_cli: Cli) -> None:
+    make_index(client, index_name)
+    put(client, index_name, {"a": {"text": "some text"}})
+    NearDupe(index_name, client).init(Settings(("text",)))
+    NearDupe(index_name, client).enrich()
+    NearDupe(index_name, client).group()
+    done = server_cli("init", f"{index_name}-neardupe-groups", "--field", "group")
+    refused(done, "is a hidden index of es-neardupe", f"name {index_name} instead")
 
 
 @pytest.mark.parametrize(

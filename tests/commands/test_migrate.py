@@ -241,3 +241,15 @@ def test_several_indices(client: Client, index_name: str) -> None:
         == NearDupe(alias, client).group(check=True).writes.written
         == 0
     )
+
+
+def test_an_object_of_the_user_under_the_second_prefix(client: Client, index_name: str, server_cli: Cli) -> None:
+    """It would be removed as a leftover of new keys."""
+    make_index(client, index_name)
+    put(client, index_name, {"a": {"text": "some text", "neardupe_next": {"author": "me"}}})
+    NearDupe(index_name, client).init(Settings(("text",)))
+    NearDupe(index_name, client).enrich()
+    done = server_cli("migrate", index_name, "--threshold", "0.7", "--yes")
+    assert done.code == 1
+    assert "neardupe_next is an object with other fields (author)" in done.err
+    assert hits(client, index_name)[0]["_source"]["neardupe_next"] == {"author": "me"}
