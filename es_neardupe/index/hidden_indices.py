@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from es_neardupe.errors import Conflict, Forbidden, NameTaken, NotFound, RequestError
+from es_neardupe.errors import Conflict, Forbidden, IndexUnusable, NameTaken, NotFound, RequestError
 from es_neardupe.index.handle import IndexHandle
 from es_neardupe.index.mapping import load_mapping
 from es_neardupe.index.target import IndexTarget
@@ -96,6 +96,16 @@ def _mark_in(mapping: Mapping[str, Any]) -> OwnerMark | None:
         return OwnerMark(**mapping.get("_meta", {}).get(_KEY))
     except TypeError:
         return None
+
+
+def check_not_hidden(mappings: Mapping[str, Mapping[str, Any]]) -> None:
+    """Raises `IndexUnusable` if one of these indices is a hidden one itself: it has no documents of its user."""
+    for name, mapping in mappings.items():
+        if (mark := _mark_in(mapping)) is not None:
+            raise IndexUnusable(
+                f"Index {name} is a hidden index of es-neardupe ({mark.kind} of {mark.index}), and cannot have keys of "
+                f"its own: name {mark.index} instead."
+            )
 
 
 @dataclass(frozen=True, slots=True)

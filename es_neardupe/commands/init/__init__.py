@@ -100,6 +100,7 @@ def init(
         with_versions,
     )
     from es_neardupe.index.handle import UnpreparedIndex
+    from es_neardupe.index.hidden_indices import check_not_hidden
     from es_neardupe.index.permissions import check_takes_ids
     from es_neardupe.index.runs.tuning import restore_abandoned, tuned_mappings
     from es_neardupe.index.storage.sidecar.indices import check_inline
@@ -127,6 +128,7 @@ def init(
         if not dry_run:
             check_takes_ids(client, [name])
     else:
+        check_not_hidden(metadata.mappings)
         check_takes_ids(client, list(metadata.mappings))
         if not dry_run:
             restore_abandoned(client, tuned_mappings(index))
