@@ -275,9 +275,9 @@ def is_clean(index: Index) -> bool:
         return False
     if sidecar_mappings(client, mappings, prefix):
         return False
-    mapped = [one["properties"] for one in mappings.values() if prefix in one.get("properties", {})]
-    if mapped:
-        return not any(schema.missing(properties, prefix) for properties in mapped)
+    if mapped := [one["properties"] for one in mappings.values() if schema.has_own_fields(one, prefix)]:
+        plain = Settings(("unknown",), prefix=prefix)
+        return not any(schema.conflicts(properties, plain) for properties in mapped)
     return may_see_sidecars(index, prefix)
 
 
