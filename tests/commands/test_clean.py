@@ -59,6 +59,24 @@ def test_clean_of_a_sidecar_twice(client: Client, filled: str, server_cli: Cli) 
     assert_nothing_to_clean(client, filled, server_cli)
 
 
+def test_clean_of_written_group_ids_twice(client: Client, filled: str, server_cli: Cli) -> None:
+    NearDupe(filled, client).init(SETTINGS, sidecar=True, write_group=True)
+    NearDupe(filled, client).enrich()
+    assert server_cli("clean", filled, "--yes", "--json").json["writes"]["written"] == 4
+    assert_nothing_to_clean(client, filled, server_cli)
+
+
+def test_clean_of_several_indices_of_which_one_is_clean(client: Client, filled: str, server_cli: Cli) -> None:
+    other = f"{filled}-other"
+    fill(client, other)
+    NearDupe(f"{filled}*", client).init(SETTINGS)
+    assert server_cli("clean", other, "--yes").code == 0
+    done = server_cli("clean", f"{filled}*", "--yes")
+    assert done.code == 1
+    assert f"clean the others by their names, with `es-neardupe clean {filled}`" in done.err
+    assert server_cli("clean", filled, "--yes").code == server_cli("clean", f"{filled}*", "--yes").code == 0
+
+
 def test_clean_of_an_index_that_was_never_prepared(client: Client, filled: str, server_cli: Cli) -> None:
     assert_nothing_to_clean(client, filled, server_cli)
 

@@ -54,13 +54,13 @@ def clean(
         delete,
         is_clean,
         of_former,
+        opened_with_keys,
         remove_folding,
         remove_pipelines,
         without_settings,
     )
     from es_neardupe.groups.decisions import Decisions
     from es_neardupe.index.hidden_indices import HiddenIndex, find, remove
-    from es_neardupe.index.index import opened
     from es_neardupe.index.on_server.ingest_pipeline import OwnPipelines
     from es_neardupe.index.permissions import check_may_delete, check_sees_all, check_updates
     from es_neardupe.index.runs.tuning import restore_abandoned, tuned_mappings
@@ -79,7 +79,7 @@ def clean(
         seconds = time.monotonic() - started
         return CleanReport(index.name, bool(former), 0, WriteCounts(written=0), (*former,), 0, (), (), dry_run, seconds)
     check_migration(index)
-    index = opened(index, adopting=True, groups=True)
+    index = opened_with_keys(index)
     plain = index.server
     check_sees_all(index, "cleaning")
     sidecars = index.storage.sidecars

@@ -7,10 +7,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from es_neardupe.errors import BeingMigrated, Forbidden, IndexUnusable, NameTaken, NotFound
+from es_neardupe.errors import BeingMigrated, Forbidden, IndexUnusable, NameTaken, NotFound, NotInitialised
 from es_neardupe.index import mapping as schema
 from es_neardupe.index.hidden_indices import HiddenIndex, find
-from es_neardupe.index.index import Index
+from es_neardupe.index.index import Index, opened
 from es_neardupe.index.migration_state import is_switching, phase_of, replaced_prefix
 from es_neardupe.index.on_server.folding import default_pipelines, unfold
 from es_neardupe.index.on_server.ingest_pipeline import OwnPipelines, delete_unused, users
@@ -262,8 +262,8 @@ def without_settings(index: Index) -> Index:
 
 def is_clean(index: Index) -> bool:
     """Whether the index was never prepared, or an earlier run has cleaned it: it has no settings and no sidecar index,
-    and its mapping has all `neardupe` fields (no server can remove them) or none. Also whether it was deleted, and has
-    left hidden indices. Raises `NotFound` if there is nothing of it."""
+    and its mapping has no `neardupe` fields but as they were added, which no server can remove. Also whether it was
+    deleted, and has left hidden indices. Raises `NotFound` if there is nothing of it."""
     client, prefix = index.client, index.prefix
     try:
         mappings = index.definitions.mappings()
@@ -279,6 +279,23 @@ def is_clean(index: Index) -> bool:
         plain = Settings(("unknown",), prefix=prefix)
         return not any(schema.conflicts(properties, plain) for properties in mapped)
     return may_see_sidecars(index, prefix)
+
+
+def opened_with_keys(index: Index) -> Index:
+    """The index, opened to be cleaned. Raises `IndexUnusable` if some of several indices are clean already."""
+    try:
+        return opened(index, adopting=True, groups=True)
+    except NotInitialised as error:
+        mappings = index.definitions.mappings()
+        clean = [name for name, one in mappings.items() if stored_settings(one, index.prefix) is None]
+        with_keys = sorted(mappings.keys() - set(clean))
+        if not with_keys:
+            raise
+        commands = " and ".join(f"`{command('clean', name)}`" for name in with_keys)
+        raise IndexUnusable(
+            f"Index {', '.join(clean)} of {index.name} has no keys any more: clean the others by their names, with "
+            f"{commands}, then {index.name} again."
+        ) from error
 
 
 def _has_scripts(client: Client) -> bool:
