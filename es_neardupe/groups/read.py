@@ -270,8 +270,8 @@ def _members_and_principals(
     principals: dict[str, list[Member]] = {}
     for ids in chunked(sorted(members), _TERMS):
         for hit in _read(index, queries.groups_by_id(index.fields, ids)):
-            id = stored_fields(hit.source, prefix).get("group", "")
-            principals.setdefault(id, []).append(Member(hit.index, hit.id, 1.0, _routing=hit.routing))
+            if (id := group_of(stored_fields(hit.source, prefix))) is not None:  # else edited by another program
+                principals.setdefault(id, []).append(Member(hit.index, hit.id, 1.0, _routing=hit.routing))
     return members, principals
 
 

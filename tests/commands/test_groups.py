@@ -122,6 +122,7 @@ LIED: dict[str, Any] = {
     "signature": {"signature": "AAAA"},
     "group": {"group": "x" * 200, "principal": True, "similarity": 7.5},
     "pretender": {"group": "none", "principal": False, "similarity": 0.99},
+    "several": {"group": ["none", "other"], "principal": True, "similarity": 1.0},
 }
 
 
