@@ -115,20 +115,21 @@ def extrapolated(degrees: Ints, documents: int) -> EstimatedPairs:
 
 def _variance(degrees: Ints, documents: int) -> float:
     """Estimated variance of the number of pairs in the sample: the terms for the same pair, for two pairs that share a
-    document, and for two that share none. p2, p3, p4: probabilities that 2, 3 and 4 given documents are drawn."""
+    document, and for two that share none."""
     size, count = len(degrees), int(degrees.sum()) // 2
-    p2, p3, p4 = (_drawn(given, size, documents) for given in (2, 3, 4))
+    p2 = _drawn(2, size, documents)
     sharing = int((degrees * (degrees - 1)).sum())
     apart = count * count - count - sharing
     variance = count * (1 - p2)
     if sharing:
-        variance += sharing * (1 - p2 * p2 / p3)
+        variance += sharing * (1 - p2 * p2 / _drawn(3, size, documents))
     if apart:
-        variance += apart * (1 - p2 * p2 / p4)
+        variance += apart * (1 - p2 * p2 / _drawn(4, size, documents))
     return variance
 
 
 def _drawn(given: int, size: int, documents: int) -> float:
+    """The probability that so many given documents are drawn."""
     probability = 1.0
     for number in range(given):
         probability *= (size - number) / (documents - number)

@@ -436,3 +436,10 @@ def test_terminal_histogram_of_nothing(capsys: pytest.CaptureFixture[str]) -> No
     printed = capsys.readouterr().out
     assert not set("▁▂▃▄▅▆▇█") & set(printed)
     assert "^ threshold 1" in printed
+
+
+@pytest.mark.parametrize("documents", [2, 3, 4])
+def test_the_smallest_samples(documents: int) -> None:
+    """Of which no three, or four, documents can be drawn."""
+    found = extrapolated(np.array([1, 1]), documents)
+    assert 1 <= found.low <= found.pairs <= found.high <= documents * (documents - 1) / 2
