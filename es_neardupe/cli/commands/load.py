@@ -82,11 +82,12 @@ def load(
       es-neardupe load news articles.jsonl --on-match skip --min 0.9 --report duplicates.jsonl
     """
 
-    problems = 0
+    problems, broken_off = 0, False
 
     def show_problem(problem: Problem) -> None:
-        nonlocal problems
+        nonlocal problems, broken_off
         problems += 1
+        broken_off = broken_off or problem.breaks_off
         if problems <= _MAX_PROBLEMS or problem.breaks_off:
             warn(f"{problem.place}: {problem.why}")
         elif problems == _MAX_PROBLEMS + 1:
@@ -142,6 +143,8 @@ def load(
         warn(f"{', '.join(files)}: no lines, rows or files to read." if files != ["-"] else "No lines on stdin.")
     if scope.bad and scope.bad == scope.read:
         warn("No line is a document that can be indexed.")
+        raise typer.Exit(ExitCode.FAILED)
+    if broken_off:  # what is missing may be most of it
         raise typer.Exit(ExitCode.FAILED)
 
 
