@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -194,6 +195,19 @@ def test_a_truncated_compressed_file(client: Client, index_name: str, server_cli
     assert "the rest cannot be read" in done.err
     assert done.json["scope"]["bad"] in (1, 2)  # a part of a line may have been decompressed
     assert 0 < done.json["writes"]["written"] < 500
+    assert done.code == 1
+
+
+def test_names_of_the_keys(client: Client, index_name: str, server_cli: Cli, tmp_path: Path) -> None:
+    """The keys of another index are made again; anything else of their name is kept out of the index."""
+    server_cli("init", index_name, "--field", "text", "--create")
+    file = tmp_path / "news.jsonl"
+    ours: list[dict[str, Any]] = [{"neardupe": {"group": "abc"}}, {"neardupe": "mine"}, {"neardupe.group": "abc"}]
+    lines = [json.dumps({"id": f"d{n}", "text": f"words of line {n}"} | one) for n, one in enumerate(ours)]
+    file.write_text("\n".join(lines))
+    done = server_cli("load", index_name, str(file), "--json")
+    assert (done.json["scope"]["bad"], done.json["writes"]["written"], done.code) == (2, 1, 0)
+    assert "'neardupe.group' is a name of the fields for keys" in done.err
 
 
 def test_unusual_ids(client: Client, index_name: str, server_cli: Cli, tmp_path: Path) -> None:

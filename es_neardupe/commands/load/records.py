@@ -231,7 +231,9 @@ def _usable(
     """The records that can be indexed, each with an id, and with its text in the field that the index expects."""
     seen: set[str] = set()
     for record in records:
-        prepared = record if isinstance(record, Problem) else _prepared(record, target, text_field)
+        prepared = record
+        if not isinstance(record, Problem):
+            prepared = _of_keys(record, target.settings.prefix) or _prepared(record, target, text_field)
         if isinstance(prepared, Problem):
             report_problem(prepared, "bad")
         elif prepared.id in seen:
@@ -290,6 +292,16 @@ def _prepared(record: FileRecord, target: IndexTarget, text_field: str | None) -
     if record.id is None and not record.place_is_id:
         return Problem(record.place, f"no field 'id': name the one that holds the id with {option('id_field')}")
     return changed(record, id=record.id or record.place, source=source)
+
+
+def _of_keys(record: FileRecord, prefix: str) -> Problem | None:
+    """The problem of a field that has the name of the keys, but is not an object with those of another index, which are
+    made again: it would be lost, or, with a dot in its name, be a second value of one of them."""
+    for name, value in record.source.items():
+        if name.startswith(f"{prefix}.") or (name == prefix and not isinstance(value, dict | None)):
+            why = f"{name!r} is a name of the fields for keys: rename it, or load under another prefix"
+            return Problem(record.place, why)
+    return None
 
 
 def _names(source: Mapping[str, Any]) -> str:
