@@ -12,7 +12,7 @@ from textwrap import dedent
 from types import UnionType
 from typing import Annotated, Any, ForwardRef, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, WithJsonSchema, create_model
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, WithJsonSchema, create_model
 
 from es_neardupe.commands.contained import contained
 from es_neardupe.commands.contained.steps import ContainedReport
@@ -34,6 +34,16 @@ from es_neardupe.views.document_pages import DocumentPart
 
 _STRICT = ConfigDict(extra="forbid")
 _QUERY = ConfigDict(extra="forbid", use_attribute_docstrings=True)
+
+
+def _number(given: Any) -> Any:
+    """The value, if JSON says that it is a number: 10.0 is a whole one, "10" and true are none."""
+    if isinstance(given, str | bool):
+        raise ValueError("Input should be a valid number")
+    return given
+
+
+_NUMBER = BeforeValidator(_number)
 
 
 class ProblemAnswer(BaseModel):
@@ -69,20 +79,20 @@ class TextQuery(BaseModel):
 
     text: str = Field(min_length=1, max_length=1_000_000)
     """The text."""
-    top: Annotated[int, Field(**meaning_of(similar, "top", le=1000))] = defaults_of(similar)["top"]
+    top: Annotated[int, Field(**meaning_of(similar, "top", le=1000)), _NUMBER] = defaults_of(similar)["top"]
 
 
 class SimilarQuery(TextQuery):
     """A text whose near-duplicates to search for."""
 
-    min: Annotated[float | None, Field(**meaning_of(similar, "min"))] = None
+    min: Annotated[float | None, Field(**meaning_of(similar, "min")), _NUMBER] = None
     facts: Annotated[FactNames, Field(**meaning_of(similar, "facts"))] = []
 
 
 class ContainedQuery(TextQuery):
     """A text whose passages to search for."""
 
-    min: Annotated[float | None, Field(**meaning_of(contained, "min"))] = None
+    min: Annotated[float | None, Field(**meaning_of(contained, "min")), _NUMBER] = None
     ignore_common: Annotated[CommonShare | None, Field(**meaning_of(contained, "ignore_common"))] = None
 
 
@@ -115,7 +125,7 @@ class _DecisionQuery(BaseModel):
     """Name of the reviewer."""
     note: str | None = Field(None, max_length=4000)
     """Any text about it."""
-    dry_run: bool = False
+    dry_run: bool = Field(False, strict=True)
     """Store nothing."""
 
 

@@ -10,7 +10,14 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from es_neardupe.json_models import ComparisonAnswer, ContainedAnswer, GroupAnswer, SimilarAnswer, StatsAnswer
+from es_neardupe.json_models import (
+    ComparisonAnswer,
+    ContainedAnswer,
+    GroupAnswer,
+    SimilarAnswer,
+    SimilarQuery,
+    StatsAnswer,
+)
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "commands"
 MODELS = {
@@ -44,3 +51,10 @@ def test_recorded_answers_are_valid(command: str) -> None:
         assert json.loads(found.model_dump_json(exclude_unset=True)) == line
     with pytest.raises(ValidationError, match="extra_forbidden"):
         model.model_validate(line | {"another": 1})
+
+
+@pytest.mark.parametrize("given", [{"top": True}, {"top": "1"}, {"min": True}, {"min": "0.9"}])
+def test_numbers_are_numbers(given: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError, match="should be a valid"):
+        SimilarQuery(text="any text", **given)
+    assert SimilarQuery(text="any text", min=1, top=3).min == 1
