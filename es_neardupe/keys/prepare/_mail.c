@@ -408,6 +408,15 @@ static Place date_end(Part part, int years, uint8_t mark, uint8_t other)
     return NULL;
 }
 
+/* The end of the first [0-9]{4}; NULL for none. */
+static Place year_end(Part part)
+{
+    for (int digits = 0; part.at < part.end; part.at++)
+        if ((digits = is_digit(*part.at) ? digits + 1 : 0) == 4)
+            return part.at + 1;
+    return NULL;
+}
+
 static Place first_digit(Part part)
 {
     while (part.at < part.end && !is_digit(*part.at))
@@ -427,17 +436,23 @@ static Place opened(Part part, int list, char other)
     return found;
 }
 
-/* OPENER[ ,].*VERB ?(?:\([^()]*\))? ? */
-static int is_opened_and_closed(Part part)
+/* (?:OPENER|---+ on)[ ,] at the beginning of a part: its end; NULL for none */
+static Place opener_end(Part part)
 {
     Place end = opened(part, OPENERS, ',');
     if (!end && starts(part, LITERAL("---"))) {
-        Part rest = part;
-        while (rest.at < rest.end && *rest.at == '-')
-            rest.at++;
-        if (starts(rest, LITERAL(" on ")) || starts(rest, LITERAL(" on,")))
-            end = rest.at + 4;
+        while (part.at < part.end && *part.at == '-')
+            part.at++;
+        if (starts(part, LITERAL(" on ")) || starts(part, LITERAL(" on,")))
+            end = part.at + 4;
     }
+    return end;
+}
+
+/* OPENER.*VERB ?(?:\([^()]*\))? ? */
+static int is_opened_and_closed(Part part)
+{
+    Place end = opener_end(part);
     Place verb = end ? closing_verb_and_brackets(part) : NULL;
     return verb && verb >= end;
 }
@@ -516,27 +531,34 @@ static Place address_part(Part part)
     return part.end;
 }
 
-/* .*[0-9]{4}.*TIME.*[<(][^<>@ ]+@[^<>@ ]+[>)] ? */
-static int ends_with_address(Part part)
+/* [<(][^<>@ ]+@[^<>@ ]+[>)] at the end of a part: where it begins; NULL for none */
+static Place last_address(Part part)
 {
-    part = without_blank(part);
     if (part.at == part.end || (part.end[-1] != '>' && part.end[-1] != ')'))
-        return 0;
+        return NULL;
     Place domain_end = part.end - 1, at = address_part((Part){part.at, domain_end});
     if (at == domain_end || at == part.at || at[-1] != '@')
-        return 0;
+        return NULL;
     Place name_end = at - 1, name = address_part((Part){part.at, name_end}), open = NULL;
     for (Place one = name; one + 1 < name_end; one++) /* the last bracket leaves most before it */
         if (*one == '(')
             open = one;
-    if (!open && name < name_end && name > part.at && name[-1] == '<')
-        open = name - 1;
-    if (!open)
-        return 0;
-    Place year = part.at;
-    for (int digits = 0; year < open && digits < 4; year++)
-        digits = is_digit(*year) ? digits + 1 : 0;
-    return date_end((Part){part.at, open}, 1, 0, 0) && date_end((Part){year, open}, 0, '.', '.');
+    return !open && name < name_end && name > part.at && name[-1] == '<' ? name - 1 : open;
+}
+
+/* .*[0-9]{4}.*TIME.*[<(][^<>@ ]+@[^<>@ ]+[>)] ? */
+static int ends_with_address(Part part)
+{
+    Place open = last_address(without_blank(part));
+    Place year = open ? year_end((Part){part.at, open}) : NULL;
+    return year && date_end((Part){year, open}, 0, '.', '.');
+}
+
+/* .*ADDRESS VERB ? */
+static int has_address_and_verb(Part part)
+{
+    Place verb = closing_verb(part);
+    return verb && verb > part.at && verb[-1] == ' ' && last_address((Part){part.at, verb - 1});
 }
 
 /* [^<>@ ]+ at the beginning of a part: its end, NULL for none */
@@ -579,6 +601,36 @@ static int has_date_and_address(Part part)
     return last && (date_end((Part){part.at, last}, 1, '.', '.') || date_end((Part){first_end, part.end}, 1, '.', '.'));
 }
 
+/* [0-9]{4}|[0-9]{1,2}[:.h][0-9]{2}|@ */
+static int is_dated(Part part)
+{
+    return memchr(part.at, '@', (size_t)size_of(part)) || date_end(part, 1, '.', 'h');
+}
+
+/* (?:[!?]|[0-9a-z:]{2}\.)$ */
+static int ends_sentence(Part part)
+{
+    if (part.end[-1] != '.' || size_of(part) < 3)
+        return part.end[-1] == '!' || part.end[-1] == '?';
+    for (Place at = part.end - 3; at < part.end - 1; at++)
+        if (!is_digit(*at) && *at != ':' && (*at < 'a' || *at > 'z'))
+            return 0;
+    return 1;
+}
+
+/* Whether a line directly below the sender's own text can begin an attribution. */
+static int begins_below_text(const Line *line, Part all)
+{
+    Part text = line->text, words = {all.at, all.end - colon_at_end(all)};
+    if (has_date_and_address(words) || has_address_and_verb(words))
+        return 1;
+    for (int size; (size = space_at(text));)
+        text.at += size;
+    if (text.at < text.end && *text.at >= 'a' && *text.at <= 'z')
+        return 0;
+    return opener_end(all) || (year_end(all) && date_end(all, 0, ':', ':'));
+}
+
 typedef struct {
     const Line *lines;
     int first[ATTRIBUTION_LINES];
@@ -600,6 +652,8 @@ static void join(Joined *joined, const Line *lines, int last, int before_quote)
         if (line->kind != OWN || !is_filled(line))
             return;
         Part part = stripped(line);
+        if (first < last && ends_sentence(part))
+            return; /* of the sender's own text, which stands directly above */
         if (size_of(part) + (text < end) > text - joined->bytes)
             return; /* more bytes than that many characters have */
         if (text < end) {
@@ -611,10 +665,12 @@ static void join(Joined *joined, const Line *lines, int last, int before_quote)
         size += characters(part);
         if (size > ATTRIBUTION_CHARACTERS)
             return;
+        if (first < last && !is_dated(part))
+            continue; /* what an attribution begins with is its date or an address */
         const Line *before = first ? line - 1 : NULL;
         int starts_here = !before || !is_filled(before) || before->kind != OWN;
         Part all = {text, end};
-        if (before_quote || (starts_here && (memchr(text, '@', (size_t)size_of(all)) || date_end(all, 1, '.', 'h')))) {
+        if (before_quote || (is_dated(all) && (starts_here || begins_below_text(line, all)))) {
             joined->first[joined->count] = first;
             joined->begins[joined->count++] = text;
         }

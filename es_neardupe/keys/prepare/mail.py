@@ -10,9 +10,11 @@ from itertools import accumulate
 
 from es_neardupe.keys.prepare import mail_kernel
 from es_neardupe.keys.prepare.mail_phrases import (
+    ADDRESS_WROTE,
     ADDRESSED,
     BARRED,
     BLANKS,
+    CLOCK,
     DATED,
     DATED_ADDRESS,
     DATED_VERB,
@@ -25,13 +27,16 @@ from es_neardupe.keys.prepare.mail_phrases import (
     MOBILE,
     NAME_WROTE,
     OPENED,
+    OPENER,
     ORIGINAL_LINE,
     QUOTE_MARKS,
     QUOTED,
     RULE_LINE,
+    SENTENCE_END,
     SEPARATOR_STARTS,
     SIGNATURE,
     SIGNATURE_STARTS,
+    YEAR,
     has_colon,
     may_be_footer,
 )
@@ -253,13 +258,27 @@ def _joined(lines: Sequence[_Line], last: int, *, before_quote: bool) -> Iterato
         line = lines[first]
         if line.kind is not LineKind.OWN or not line.folded:
             return
+        if first < last and SENTENCE_END.search(line.stripped):
+            return  # of the sender's own text, which stands directly above
         text = f"{line.stripped} {text}" if text else line.stripped
         if len(text) > _ATTRIBUTION_CHARACTERS:
             return
+        if first < last and not DATED.search(line.stripped):
+            continue  # what an attribution begins with is its date or an address
         before = lines[first - 1] if first else None
         starts = before is None or not before.folded or before.kind is not LineKind.OWN
-        if before_quote or (starts and DATED.search(text)):
+        if before_quote or (DATED.search(text) and (starts or _begins_below_text(line, text))):
             yield first, text
+
+
+def _begins_below_text(line: _Line, text: str) -> bool:
+    """Whether a line directly below the sender's own text can begin an attribution. A sentence that is wrapped has the
+    same words, but hardly an address in brackets, and no capital letter there with a date."""
+    if any(pattern.fullmatch(text) for pattern in (*DATED_ADDRESS, ADDRESS_WROTE)):
+        return True
+    if "a" <= line.text.lstrip()[:1] <= "z":
+        return False
+    return OPENER.match(text) is not None or (YEAR.search(text) is not None and CLOCK.search(text) is not None)
 
 
 def _mark_separators(lines: list[_Line]) -> None:

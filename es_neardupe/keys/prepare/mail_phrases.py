@@ -69,6 +69,7 @@ VERBS_BEFORE_DATES = (
 )
 
 _VERBS = f"(?:{_any(VERBS)})"
+_OPENER = rf"(?:{_any(OPENERS)}|---+ on)[ ,]"
 _TIME = r"[0-9]{1,2}[:.][0-9]{2}"
 #: Each is matched against one to four lines joined by blanks, in lower case: those with an opening word first.
 OPENED, DATED_VERB, ADDRESSED = (
@@ -76,7 +77,7 @@ OPENED, DATED_VERB, ADDRESSED = (
     for patterns in (
         (
             # On DATE, NAME wrote:   Le DATE, NAME a écrit :   W dniu DATE NAME pisze:
-            rf"(?:{_any(OPENERS)}|---+ on)[ ,].*{_VERBS} ?(?:\([^()]*\))? ?[:：]",
+            rf"{_OPENER}.*{_VERBS} ?(?:\([^()]*\))? ?[:：]",
             # Am DATE schrieb NAME:   Op DATE schreef NAME:   Den DATE skrev NAME:
             rf"(?:{_any(DATE_OPENERS)}|\S+ den) .*[0-9].* (?:{_any(VERBS_BETWEEN)}) .*[:：]",
             # Op DATE heeft NAME het volgende geschreven:
@@ -106,7 +107,13 @@ DATED_ADDRESS = (
     re.compile(rf".*(?:[0-9]{{4}}|{_TIME}).*{_ADDRESS}.*[:：]"),
     re.compile(rf".*{_ADDRESS}.*(?:[0-9]{{4}}|{_TIME}).*[:：]"),
 )
+ADDRESS_WROTE = re.compile(rf".*{_ADDRESS} {_VERBS} ?[:：]")
 DATED = re.compile(r"[0-9]{4}|[0-9]{1,2}[:.h][0-9]{2}|@")
+OPENER = re.compile(_OPENER)
+YEAR = re.compile(r"[0-9]{4}")
+CLOCK = re.compile(r"[0-9]:[0-9]{2}")
+SENTENCE_END = re.compile(r"(?:[!?]|[0-9a-z:]{2}\.)$")
+"""What no line of an attribution but the last one ends with; not "a.m.", which one may."""
 
 ORIGINALS = (
     *("original message", "original appointment", "ursprüngliche nachricht", "originalnachricht", "original-nachricht"),

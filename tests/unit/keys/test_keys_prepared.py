@@ -205,6 +205,8 @@ MAIL_LINES = st.builds(
             "Thanks! Name -- \u2014 __ \u200b \u6f22\u5b57 e\u0301 \u304b\u3099 a: a@b",
             "",
             "One two three four five.",
+            "On 5 May 2026 it was",
+            "at 10:30!",
             "x" * 130,
         ),
         some_of("-- ", "| a | b |", "mailing list x", "word " * 20, "________________________", "-----", "foo;"),
@@ -338,6 +340,70 @@ def test_what_the_module_for_mails_takes_for_granted() -> None:
     assert [point for point in changing if len(chr(point).lower()) > 1] == [mail_kernel._CAPITAL_DOTTED_I]
     growth = [len(chr(point).lower().encode()) / len(chr(point).encode()) for point in changing]
     assert max(growth) <= 1.5
+
+
+REPLIES = (
+    "Hi Tom, I checked the figures and they look fine to me.",
+    "Hi Tom,\nI checked the figures and they look fine to me.\n\nBest regards, Sue",
+    "On the whole the figures look fine to me\nThanks, Tom",
+)
+QUOTE = "The council has asked for another look at the figures of the harbour."
+
+
+@pytest.mark.parametrize("end", ["", "> "], ids=["bare", "quoted"])
+@pytest.mark.parametrize("own", REPLIES)
+@pytest.mark.parametrize(
+    "attribution",
+    [
+        "On Tue, May 5, 2026 at 10:10\u202fAM Anna Weber <a@x.example> wrote:",
+        "On Tue, May 5, 2026 at 10:10 AM Anna Weber <a@x.example>\nwrote:",
+        "On Tue, May 5, 2026 at 10:10 a.m.\nAnna Weber <a@x.example>\nwrote:",
+        "On 5/5/26 10:10, Anna Weber wrote:",
+        "On Tuesday, May 5, 2026, 10:10 AM, Anna Weber <a@x.example> wrote:",
+        "Am Di., 5. Mai 2026 um 10:10 Uhr schrieb Anna Weber <\na@x.example>:",
+        "Am 05.05.26 um 10:10 schrieb Anna Weber:",
+        "Anna Weber <a@x.example> schrieb am Di., 5. Mai 2026,\n10:10:",
+        "Anna Weber schrieb am 05.05.2026 um 10:10:",
+        "Anna Weber <a@x.example> wrote:",
+        "Le mar. 5 mai 2026 à 10:10, Anna Weber <a@x.example> a écrit :",
+        "El mar, 5 may 2026 a las 10:10, Anna Weber (<a@x.example>) escribió:",
+        "wt., 5 maj 2026 o 10:10 Anna Weber <a@x.example> napisał(a):",
+        "вт, 5 мая 2026 г. в 10:10, Anna Weber <a@x.example>:",
+        "Anna Weber <a@x.example> 于2026年5月5日周二 10:10写道：",
+    ],
+)
+def test_an_attribution_directly_below_the_own_text_leaves_this_text(attribution: str, own: str, end: str) -> None:
+    text = f"{own}\n{attribution}\n{end}{QUOTE}"
+    assert mail.own_text(text) == own
+    check_mail(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The report is from last spring, and\non 5 May 2026 at 10:10 the harbour master wrote:\nThe gates are shut.",
+        "Die Frist endet bald.\nFrau Weber schrieb am 5. Mai 2026:\nDie Tore bleiben zu, und das ist gut so.",
+        "I asked for it at\n10:30, and this is what the harbour office wrote:\nThe gates are shut.",
+        "Hi Tom, 10:30 is fine for all of us.\nAnna wrote:\nSee you there.",
+    ],
+)
+def test_sentences_that_end_as_attributions_do_stay(text: str) -> None:
+    assert mail.own_text(text) == text
+    check_mail(text)
+
+
+@pytest.mark.parametrize(
+    ("own", "attribution"),
+    [
+        ("Am 05.05.2026 komme ich um 10:10 Uhr.", "Anna Weber <a@x.example> schrieb:"),
+        ("On Monday I call them, that is early enough", "Anna Weber wrote:"),
+        ("Yes, 10:30 is fine for all of us!", "Anna Weber wrote:"),
+    ],
+)
+def test_own_lines_above_an_attribution_are_no_part_of_it(own: str, attribution: str) -> None:
+    text = f"{own}\n{attribution}\n> When?"
+    assert mail.own_text(text) == own
+    check_mail(text)
 
 
 OWN = "We will meet at the harbour office on Monday and bring the plans with us."
