@@ -38,7 +38,8 @@ enum {
     FORWARDED_BY,
     FORWARDS_WITHOUT_RULE,
     SENDERS,
-    SUBJECTS_AND_DATES,
+    SUBJECTS,
+    DATES,
     OTHER_HEADERS,
     MAILING_LIST,
     LISTS
@@ -823,7 +824,7 @@ static void mark_separators(Lines all)
 
 /* ---- Headers ---- */
 
-enum { SENDER = 1, DATED = 2, OTHER = 4 };
+enum { SENDER = 1, SUBJECT = 2, DATED = 4, ADDRESS = 16 };
 
 static int is_decoration(uint8_t byte)
 {
@@ -833,10 +834,10 @@ static int is_decoration(uint8_t byte)
 /* [*_ ]{0,3}NAME[*_ ]{0,3}[:：].* : what kind of header; 0 for none */
 static int header_kind(Part part)
 {
-    static const int LISTS_OF_NAMES[] = {SENDERS, SUBJECTS_AND_DATES, OTHER_HEADERS};
+    static const int LISTS_OF_NAMES[] = {SENDERS, SUBJECTS, DATES, OTHER_HEADERS};
     for (int size = 0; size < 3 && part.at < part.end && is_decoration(*part.at); size++)
         part.at++;
-    for (int k = 0; k < 3; k++)
+    for (int k = 0; k < 4; k++)
         EACH_BEGINNING(name, &phrases[LISTS_OF_NAMES[k]], part) {
             Part rest = {part.at + name->size, part.end};
             if (!starts(part, *name))
@@ -849,8 +850,14 @@ static int header_kind(Part part)
     return 0;
 }
 
-/* The line after headers that begin with a line; -1 if they are too few, or lack sender, or date and subject. */
-static int headers_end(Lines all, int first, int at_least)
+static int has_address(Part part)
+{
+    return memchr(part.at, '@', (size_t)size_of(part)) != NULL;
+}
+
+/* The line after headers that begin with a line; -1 if they are too few, or lack sender, or date and subject. Unless a
+ * line above announces them, they need a subject or an address. */
+static int headers_end(Lines all, int first, int announced)
 {
     int headers = 0, kinds = 0, last = first;
     for (; last < all.count && last < first + HEADER_LINES; last++) {
@@ -860,12 +867,12 @@ static int headers_end(Lines all, int first, int at_least)
         Part part = stripped(line);
         int kind = header_kind(part);
         headers += kind != 0;
-        kinds |= kind;
-        if (!kind && *line->folded.at != ' ' && !strchr(";,>", part.end[-1] ? part.end[-1] : 'x') &&
-            !memchr(part.at, '@', (size_t)size_of(part)))
+        kinds |= kind | (kind && has_address(part) ? ADDRESS : 0);
+        if (!kind && *line->folded.at != ' ' && !strchr(";,>", part.end[-1] ? part.end[-1] : 'x') && !has_address(part))
             break;
     }
-    return (kinds & SENDER) && (kinds & DATED) && headers >= at_least ? last : -1;
+    int dated = (kinds & SUBJECT) || ((kinds & DATED) && (announced || (kinds & ADDRESS)));
+    return (kinds & SENDER) && dated && headers >= (announced ? 2 : 3) ? last : -1;
 }
 
 /* [-_*=~‐-―─ ]{5,} */
@@ -895,13 +902,16 @@ static int message_headers_end(Lines all, int first)
             name.end++;
         if (name.end > name.at && name.end < part.end && *name.end == ':') {
             fields++;
-            kinds |= equals(name, LITERAL("from")) ? SENDER : 0;
-            kinds |= equals(name, LITERAL("date")) || equals(name, LITERAL("subject")) ? DATED : 0;
+            int sender = equals(name, LITERAL("from"));
+            kinds |= sender ? SENDER : 0;
+            kinds |= (sender || equals(name, LITERAL("to"))) && has_address(part) ? ADDRESS : 0;
+            kinds |= equals(name, LITERAL("subject")) ? SUBJECT : equals(name, LITERAL("date")) ? DATED : 0;
         } else if (!fields || *part.at != ' ') {
             return -1;
         }
     }
-    return fields >= 3 && kinds == (SENDER | DATED) ? last : -1;
+    int dated = (kinds & SUBJECT) || ((kinds & DATED) && (kinds & ADDRESS));
+    return fields >= 3 && (kinds & SENDER) && dated ? last : -1;
 }
 
 static void mark_headers(Lines all)
@@ -920,7 +930,7 @@ static void mark_headers(Lines all)
             last--;
         Line *before = last ? &all.lines[last - 1] : NULL;
         int announced = before && (before->kind == FORWARDED || before->kind == SEPARATOR);
-        last = headers_end(all, number, announced ? 2 : 3);
+        last = headers_end(all, number, announced);
         if (last < 0) {
             number++;
             continue;

@@ -301,7 +301,7 @@ def _mark_headers(lines: list[_Line]) -> None:
             continue
         before = _last_filled(lines, number)
         announced = before is not None and before.kind in (LineKind.FORWARDED, LineKind.SEPARATOR)
-        last = _headers_end(lines, number, at_least=2 if announced else 3)
+        last = _headers_end(lines, number, announced=announced)
         if last is None:
             number += 1
             continue
@@ -315,7 +315,7 @@ def _mark_headers(lines: list[_Line]) -> None:
 def _headers_of_message(lines: Sequence[_Line]) -> range:
     """The lines of the headers that a message begins with as it is sent; none if it does not."""
     first = _next_filled(lines, 0)
-    last, fields, names = first, 0, set[str]()
+    last, fields, names, addressed = first, 0, set[str](), False
     if first < len(lines) and lines[first].folded.startswith("from "):
         last += 1  # of a file with messages
     while last < len(lines) and lines[last].folded:
@@ -324,10 +324,11 @@ def _headers_of_message(lines: Sequence[_Line]) -> range:
         if field := FIELD.match(lines[last].folded):
             names.add(field[1])
             fields += 1
+            addressed = addressed or (field[1] in ("from", "to") and "@" in lines[last].folded)
         elif not fields or not lines[last].folded.startswith(" "):
             return range(0)
         last += 1
-    complete = fields >= 3 and "from" in names and not names.isdisjoint(("date", "subject"))
+    complete = fields >= 3 and "from" in names and ("subject" in names or ("date" in names and addressed))
     return range(first, last) if complete else range(0)
 
 
@@ -337,21 +338,23 @@ def _last_filled(lines: Sequence[_Line], number: int) -> _Line | None:
     return lines[number - 1] if number else None
 
 
-def _headers_end(lines: Sequence[_Line], first: int, *, at_least: int) -> int | None:
-    """The line after headers that begin with a line; None if they are too few, or lack sender, or date and subject."""
-    headers, sender, dated, last = 0, False, False, first
+def _headers_end(lines: Sequence[_Line], first: int, *, announced: bool) -> int | None:
+    """The line after headers that begin with a line; None if they are too few, or lack sender, or date and subject.
+    Unless a line above announces them, they need a subject or an address: three lines of a sender's own, such as those
+    of a flight, begin with the same words."""
+    found, addressed, last = list[str | None](), False, first
     for line in lines[first : first + _HEADER_LINES]:
         if not line.folded or line.kind is not LineKind.OWN:
             break
         text = line.stripped
-        if found := HEADER.fullmatch(text):
-            headers += 1
-            sender = sender or found["sender"] is not None
-            dated = dated or found["dated"] is not None
+        if header := HEADER.fullmatch(text):
+            found.append(header.lastgroup)
+            addressed = addressed or "@" in text
         elif not line.folded.startswith(" ") and not text.endswith((";", ",", ">")) and "@" not in text:
             break
         last += 1
-    return last if sender and dated and headers >= at_least else None
+    enough = len(found) >= (2 if announced else 3) and "sender" in found
+    return last if enough and ("subject" in found or ("date" in found and (announced or addressed))) else None
 
 
 def _mark_footers(lines: list[_Line]) -> None:

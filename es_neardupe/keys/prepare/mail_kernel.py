@@ -24,7 +24,8 @@ _PHRASES: tuple[tuple[str, ...], ...] = (
     (mail_phrases.FORWARDED_BY,),
     mail_phrases.FORWARDS_WITHOUT_RULE,
     mail_phrases.SENDERS,
-    mail_phrases.SUBJECTS_AND_DATES,
+    mail_phrases.SUBJECTS,
+    mail_phrases.DATES,
     mail_phrases.OTHER_HEADERS,
     mail_phrases.MAILING_LIST,
 )

@@ -188,28 +188,32 @@ SENDERS = (
     *("dari", "מאת", "من"),
 )
 """Headers with the sender."""
-SUBJECTS_AND_DATES = (
-    *("sent", "date", "subject", "gesendet", "datum", "betreff", "envoyé", "objet", "enviado", "enviado el"),
-    *("enviado a", "enviado em", "enviada", "enviada em", "fecha", "asunto", "assunto", "inviato", "data", "oggetto"),
+SUBJECTS = (
+    *("subject", "betreff", "objet", "asunto", "assunto", "oggetto", "onderwerp", "temat", "тема", "件名"),
+    *("主题", "主旨", "emne", "ämne", "předmět", "aihe", "tárgy", "konu", "제목", "θέμα", "subiect", "assumpte"),
+    *("chủ đề", "tiêu đề", "subjek", "perihal", "predmet", "zadeva", "относно", "נושא", "الموضوع"),
+)
+DATES = (
+    *("sent", "date", "gesendet", "datum", "envoyé", "enviado", "enviado el", "enviado a", "enviado em"),
+    *("enviada", "enviada em", "fecha", "inviato", "data", "verzonden", "wysłano", "wysłane", "отправлено"),
     *(
-        "verzonden",
-        "onderwerp",
-        "wysłano",
-        "wysłane",
-        "temat",
-        "отправлено",
         "дата",
-        "тема",
         "送信日時",
         "日時",
         "日付",
+        "发送时间",
+        "日期",
+        "时间",
+        "寄件日期",
+        "傳送時間",
+        "sendt",
+        "dato",
+        "skickat",
     ),
-    *("件名", "发送时间", "日期", "时间", "主题", "寄件日期", "傳送時間", "主旨", "sendt", "dato", "emne", "skickat"),
-    *("ämne", "odesláno", "předmět", "lähetetty", "päivämäärä", "aihe", "elküldve", "dátum", "tárgy", "gönderilme"),
-    *("gönderildi", "tarih", "konu", "보낸 날짜", "보낸날짜", "날짜", "제목", "αποστολή", "στάλθηκε", "ημερομηνία"),
-    *("θέμα", "надіслано", "відправлено", "trimis", "subiect", "enviat", "assumpte", "đã gửi", "ngày", "chủ đề"),
-    *("tiêu đề", "terkirim", "dikirim", "tanggal", "subjek", "perihal", "odoslané", "poslano", "predmet", "zadeva"),
-    *("изпратено", "относно", "נשלח", "תאריך", "נושא", "تم الإرسال", "التاريخ", "الموضوع"),
+    *("odesláno", "lähetetty", "päivämäärä", "elküldve", "dátum", "gönderilme", "gönderildi", "tarih"),
+    *("보낸 날짜", "보낸날짜", "날짜", "αποστολή", "στάλθηκε", "ημερομηνία", "надіслано", "відправлено", "trimis"),
+    *("enviat", "đã gửi", "ngày", "terkirim", "dikirim", "tanggal", "odoslané", "poslano", "изпратено"),
+    *("נשלח", "תאריך", "تم الإرسال", "التاريخ"),
 )
 OTHER_HEADERS = (
     *("to", "cc", "bcc", "reply-to", "importance", "attachments", "organization", "an", "kopie", "antwort an", "à"),
@@ -233,7 +237,8 @@ OTHER_HEADERS = (
     *("ke", "kópia", "za", "до", "копие", "אל", "עותק", "إلى", "نسخة"),
 )
 HEADER = re.compile(
-    rf"[*_ ]{{0,3}}(?:(?P<sender>{_any(SENDERS)})|(?P<dated>{_any(SUBJECTS_AND_DATES)})|(?:{_any(OTHER_HEADERS)}))"
+    rf"[*_ ]{{0,3}}(?:(?P<sender>{_any(SENDERS)})|(?P<subject>{_any(SUBJECTS)})|(?P<date>{_any(DATES)})"
+    rf"|(?:{_any(OTHER_HEADERS)}))"
     r"[*_ ]{0,3}[:：].*"
 )
 

@@ -187,7 +187,7 @@ PHRASES = st.sampled_from(
         *("<a@b.test>", "(a@b.c)", "<a(b@c)", "name", ","),
     ]
 )
-HEADERS = st.sampled_from([*phrases.SENDERS, *phrases.SUBJECTS_AND_DATES, *phrases.OTHER_HEADERS])
+HEADERS = st.sampled_from([*phrases.SENDERS, *phrases.SUBJECTS, *phrases.DATES, *phrases.OTHER_HEADERS])
 MARKS = st.sampled_from([*phrases.ORIGINALS, *phrases.FORWARDS, *phrases.FORWARDS_WITHOUT_RULE, "forwarded by x"])
 RULES = some_of("- -- --- -----  * _ == # + \u2010\u2010 \u2014 \u2500\u2500", "- -", "-- ", "_" * 20, "")
 SPACES = st.sampled_from([" ", " ", " ", "", "  ", "\u00a0", "\t", "\u200b", "\u3000", ", "])
@@ -214,7 +214,7 @@ MAIL_LINES = st.builds(
             "=-=-=-= Unsubscribe Date:x DATE:x subject:x From:x Received:x x-2: 2x: \tby From\u00a0x", "From x", "  y"
         ),
         st.builds("{}{}".format, st.lists(st.builds("{}{}".format, PHRASES, SPACES), max_size=6).map("".join), COLONS),
-        st.builds("{}{}{} x".format, some_of("* ** ___", "", "   "), HEADERS, COLONS),
+        st.builds("{}{}{} {}".format, some_of("* ** ___", "", "   "), HEADERS, COLONS, some_of("x a@b.test")),
         st.builds("{}{}{}{}{}".format, RULES, SPACES, MARKS, SPACES, RULES),
         FOOTERS,
     ),
@@ -448,6 +448,42 @@ def test_headers_of_other_languages(headers: str) -> None:
     assert mail.own_text(f"{OWN}\n\n{headers}\n\nThe text of the other mail.") == OWN
     mark = "---------- Välitetty viesti ---------"
     assert mail.own_text(f"{OWN}\n\n{mark}\n{headers}\n\nPassed on.") == f"{OWN}\n\n\nPassed on."
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        "From: Paris CDG\nTo: London LHR\nDate: 5 May 2026",
+        "From: savings account 4711\nTo: current account 0815\nDate: 5 May 2026\nAmount: 250 euros",
+        "Von: Köln Hbf\nAn: Hamburg-Altona\nDatum: 5. Mai 2026",
+        "De: Madrid\nA: Lisboa\nFecha: 5 de mayo de 2026\nEquipaje: una maleta",
+        "From: Paris CDG\nTo: London LHR\nDate: 5 May 2026\nContact: tom@x.example",
+    ],
+)
+def test_own_lines_that_begin_as_headers_stay(block: str) -> None:
+    """A flight and a transfer have no subject, and are from and to no address."""
+    for text in (
+        f"Hi Sue,\n\nplease book this for me:\n\n{block}\n\nI need to be at the client by noon.",
+        f"{block}\n\nPlease book this, I need to be at the client by noon.",
+    ):
+        assert mail.own_text(text) == text
+        check_mail(text)
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        "From: Anna Weber <a@x.example>\nDate: 5 May 2026 at 10:10\nTo: Tom",
+        "From: Anna Weber\nSent: Tuesday, 5 May 2026 10:10\nTo: tom@x.example; sue@x.example",
+        "From: Anna Weber\nTo: Tom\nSubject: Figures",
+        "-----Original Message-----\nFrom: Anna Weber\nSent: 5 May 2026\nTo: Tom",
+        "-----Original Message-----\nFrom: Anna Weber\nDate: 5 May 2026",
+    ],
+)
+def test_headers_have_a_subject_or_an_address_or_are_announced(headers: str) -> None:
+    text = f"{OWN}\n\n{headers}\n\nThe text of the other mail."
+    assert mail.own_text(text) == OWN
+    check_mail(text)
 
 
 @pytest.mark.parametrize(
