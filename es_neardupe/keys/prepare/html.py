@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from es_neardupe.errors import SettingsError
-from es_neardupe.keys.prepare import escaped, html_kernel, html_places
+from es_neardupe.keys.prepare import escaped, html_kernel, html_places, html_quotes
 from es_neardupe.keys.prepare.html_guard import without_tags
 from es_neardupe.keys.prepare.html_main import main_of
 from es_neardupe.keys.prepare.html_page import Kept, Page, seen_of, tidy
@@ -35,7 +35,19 @@ CONFORMANCE = (
 def text(html: str, *, main: bool) -> str:
     """The text of a page. Raises `SettingsError` if the installed parser reads pages in another way."""
     _check_parser()
+    return _text(escaped.unescaped(html), main=main)
+
+
+def mail_text(html: str) -> str:
+    """The same of a mail, with marks before the lines of its quotes."""
+    _check_parser()
     html = escaped.unescaped(html)
+    if not html_quotes.may_quote(html) or html_kernel.is_too_costly(html):
+        return _text(html, main=False)
+    return html_quotes.with_marks(Page.parsed(html))
+
+
+def _text(html: str, *, main: bool) -> str:
     made = html_kernel.text(html, main=main)
     if made is not None:
         return made

@@ -132,7 +132,7 @@ def _text(part: _Part, levels: int) -> str:
     if part.kind == "text/html":
         from es_neardupe.keys.prepare import html  # the parser is loaded for pages only
 
-        return html.text(content, main=False)
+        return html.mail_text(content)
     return content.strip() if part.kind in ("text/plain", "text", "") else ""
 
 

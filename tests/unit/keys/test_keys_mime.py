@@ -60,6 +60,71 @@ def test_a_message_that_is_attached_is_passed_on() -> None:
     assert MAIL.text(made.as_string()) == f"FYI, this is what Ann wrote yesterday.\n\n{OWN}"
 
 
+REPLY = "Hi Tom, I checked the figures and they look fine to me."
+QUOTED = "The council has asked for another look at the figures."
+WROTE = "On Tue, May 5, 2026 at 10:10 AM Anna Weber &lt;<a href='mailto:a@x.example'>a@x.example</a>&gt; wrote:"
+ATTRIBUTED = f'<div dir="ltr" class="gmail_attr">{WROTE}<br></div>'
+CITED = f'<blockquote class="gmail_quote" style="margin:0px 0px 0px 0.8ex;border-left:1px solid">{QUOTED}</blockquote>'
+REPLIES = {
+    "Gmail": f'<div dir="ltr">{REPLY}</div><br><div class="gmail_quote">{ATTRIBUTED}{CITED}</div>',
+    "Gmail, below the quote": f'<div class="gmail_quote">{ATTRIBUTED}{CITED}<div>{REPLY}</div>{CITED}</div>',
+    "Gmail, another language": f"<div>{REPLY}</div><div class=gmail_quote><div>5. Mai 2026, 10:10 Uhr, Anna Weber "
+    f"&lt;a@x.example&gt; kirjutas:</div>{CITED}</div>",
+    "Thunderbird": f"<html><body><p>{REPLY}</p><div class='moz-cite-prefix'>On 5/5/26 10:10, Anna Weber wrote:<br>"
+    f"</div><blockquote type='cite' cite='mid:1@x.example'><p>{QUOTED}</p></blockquote></body></html>",
+    "Apple": f"<html><body>{REPLY}<br><div><br><blockquote type='cite'><div>On May 5, 2026, at 10:10, Anna Weber "
+    f"&lt;a@x.example&gt; wrote:</div><br><div>{QUOTED}</div></blockquote></div></body></html>",
+    "Yahoo": f"<div>{REPLY}</div><div id=yahoo_quoted_1 class=yahoo_quoted><div>On Tuesday, May 5, 2026 at 10:10:00 "
+    f"AM GMT+2, Anna Weber &lt;a@x.example&gt; wrote: </div><div><br></div><div>{QUOTED}</div></div>",
+    "Outlook": f"<html><body><div>{REPLY}</div><hr><div id=divRplyFwdMsg><b>From:</b> Anna Weber<br><b>Sent:</b> "
+    f"Tuesday, May 5<br><b>To:</b> Tom<br><b>Subject:</b> Figures</div><div>{QUOTED}</div></body></html>",
+    "without classes": f"<p>{REPLY}</p><p>{WROTE}</p><blockquote><p>{QUOTED}</p></blockquote>",
+    "without a quote": f"<p>{REPLY}</p><p>{WROTE}</p><p>{QUOTED}</p>",
+}
+
+
+@pytest.mark.parametrize("page", REPLIES.values(), ids=REPLIES)
+def test_quotes_of_pages_are_left_out(page: str) -> None:
+    made = message(page, encoding="quoted-printable")
+    made.set_type("text/html")
+    assert MAIL.text(made.as_string()) == REPLY
+
+
+HEADED = "<b>From: </b>Anna Weber<br><b>Subject: </b>Figures<br><b>Date: </b>5 May 2026<br>"
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        f"<blockquote type=cite><div>Begin forwarded message:</div><br>{HEADED}<br>{REPLY}</blockquote>",
+        f"<div class=gmail_quote>---------- Forwarded message ---------<br>{HEADED}<br>{REPLY}</div>",
+        f"<div class=yahoo_quoted>----- Forwarded Message -----<br>{HEADED}<br>{REPLY}</div>",
+        f"<blockquote style='margin: 0 0 0 40px; border: none; padding: 0px'>{REPLY}</blockquote>",
+    ],
+    ids=["Apple", "Gmail", "Yahoo", "indented"],
+)
+def test_what_is_passed_on_and_what_is_indented_stays(rest: str) -> None:
+    made = message(f"<div>This is what I propose for May.</div>{rest}", encoding="quoted-printable")
+    made.set_type("text/html")
+    assert MAIL.text(made.as_string()) == f"This is what I propose for May.\n{REPLY}"
+
+
+def test_a_page_without_words_of_its_own_keeps_what_it_quotes() -> None:
+    inner = "<blockquote type=cite>What do the others say?</blockquote>"
+    made = message(f"Thanks!<blockquote type=cite>{QUOTED}{inner}</blockquote>", encoding="base64")
+    made.set_type("text/html")
+    assert mime.decoded(made.as_string()) == f"Thanks!\n> {QUOTED}\n> > What do the others say?"
+    assert MAIL.text(made.as_string()) == f"Thanks!\n{QUOTED}"
+
+
+@pytest.mark.parametrize(
+    "page", ["<blockquote>", "<blockquote>x", "<blockquote>x</blockquote>", "<br><blockquote> <p>"]
+)
+def test_pages_with_many_quotes_take_linear_time(page: str) -> None:
+    with in_seconds(10):
+        MAIL.text(f"Content-Type: text/html\n\n{page * 900}<p>{'word<br>' * 20_000}")
+
+
 @pytest.mark.parametrize(
     "mail",
     [
