@@ -20,6 +20,7 @@ from es_neardupe.commands.distribution.report import (
     Recommendation,
 )
 from es_neardupe.index.index import Index
+from es_neardupe.keys.prepare import mime
 from es_neardupe.keys.prepare.preparation import Preparation
 from es_neardupe.keys.scheme import Scheme
 from es_neardupe.keys.text import word_counts
@@ -97,8 +98,9 @@ def clean_for(texts: Sequence[str]) -> Clean | None:
     """What to leave out of texts: most are pages with markup, or of most a tenth is quotes and signatures of mails."""
     if 2 * sum(len(list(islice(_TAG.finditer(text), _TAGS))) == _TAGS for text in texts) > len(texts):
         return Clean.HTML_MAIN
-    words = np.array(word_counts(texts), np.int64)
-    own = np.array(word_counts(Preparation(Clean.MAIL).texts(texts)), np.int64)
+    plain = [text for text in texts if not mime.is_page(text)]
+    words = np.array(word_counts(plain), np.int64)
+    own = np.array(word_counts(Preparation(Clean.MAIL).texts(plain)), np.int64)
     return Clean.MAIL if 2 * (own < 0.9 * words).sum() > len(texts) else None
 
 

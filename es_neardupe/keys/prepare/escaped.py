@@ -133,10 +133,11 @@ def _of_escape(text: str) -> str:
 
 def _is_markup(text: str) -> bool:
     """Whether a text has markup, which may be escaped once more."""
-    return _has_markup(text) or ("&" in text and _has_markup(unescape(text)))
+    return has_markup(text) or ("&" in text and has_markup(unescape(text)))
 
 
-def _has_markup(text: str) -> bool:
+def has_markup(text: str) -> bool:
+    """Whether a text has an element with its end tag, or two ``br``."""
     seen = set[str]()
     for match in _TAG.finditer(text):
         tag = match[2].lower()

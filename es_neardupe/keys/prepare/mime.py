@@ -1,7 +1,8 @@
 """Messages in MIME, as mail servers store them: the text of their parts, decoded.
 
 The rules are part of the scheme, so that no version of a library changes keys: RFC 2045 and 2046, as far as texts need
-them. A message is read if it begins with headers, or with the parts of one whose headers are not stored.
+them. A message is read if it begins with headers, or with the parts of one whose headers are not stored; so is the page
+of a mail without headers, if it begins with one of its tags.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from base64 import b64decode
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from es_neardupe.keys.prepare import escaped
 from es_neardupe.keys.prepare.html_guard import names
 from es_neardupe.keys.text import word_counts
 
@@ -29,6 +31,11 @@ _PREAMBLE = 1_000
 
 _BEGINS = re.compile(r"\s*(?:From [^\n]*\n)?[A-Za-z][0-9A-Za-z-]*:")
 _FIRST_PART = re.compile(r"(?m)^--(\S[^\r\n]{0,99}?)[ \t]*\r?\n(?=[Cc][Oo][Nn][Tt][Ee][Nn][Tt]-[A-Za-z-]+:)")
+_PAGE = re.compile(
+    r"(?ai)\s*<(?:!doctype html|html|head|meta|title|style|body|div|p|table|blockquote|center|pre|ul|ol|h[1-6]|span"
+    r"|font)(?=[\s/>])"
+)
+"""What a page without headers begins with: a document, a block, or a font."""
 _FIELD = re.compile(r"([A-Za-z][0-9A-Za-z-]*):(.*)")
 _PARAMETER = re.compile(r";\s*([A-Za-z*0-9-]+)\s*=\s*(?:\"([^\"]*)\"|([^\s;\"]*))")
 _SOFT_END = re.compile(r"=[ \t]*\r?\n|=[ \t]*\Z")
@@ -68,6 +75,23 @@ def decoded(mail: str) -> str | None:
         return None
     text = _text(part, _LEVELS).strip()
     return text if _words(text) else None
+
+
+def text_of(mail: str) -> str | None:
+    """The text of a message, or of a page without headers; None for a mail that is plain text already."""
+    text = _of_page(mail) if is_page(mail) else decoded(mail)
+    return text if text and _words(text) else None
+
+
+def is_page(mail: str) -> bool:
+    """Whether a mail is a page without headers."""
+    return _PAGE.match(mail) is not None and escaped.has_markup(mail)
+
+
+def _of_page(page: str) -> str:
+    from es_neardupe.keys.prepare import html  # the parser is loaded for pages only
+
+    return html.mail_text(page)
 
 
 def _without_headers(mail: str, boundary: str) -> _Part:
@@ -130,9 +154,7 @@ def _text(part: _Part, levels: int) -> str:
         inner = _part(content)
         return "" if inner is None else _text(inner, levels - 1)
     if part.kind == "text/html":
-        from es_neardupe.keys.prepare import html  # the parser is loaded for pages only
-
-        return html.mail_text(content)
+        return _of_page(content)
     return content.strip() if part.kind in ("text/plain", "text", "") else ""
 
 

@@ -106,7 +106,7 @@ class Preparation:
         elif self.clean is Clean.MAIL:
             from es_neardupe.keys.prepare import mail, mime
 
-            if (message := mime.decoded(value)) is not None:  # whose words are none of the original
+            if (message := mime.text_of(value)) is not None:  # whose words are none of the original
                 return _as_prepared(self._masked(mail.own_text(message)))
             cleaned = PlacedText.of_pieces(value, mail.own_pieces(value))
         else:
@@ -132,7 +132,7 @@ def _cleaner(clean: Clean) -> Callable[[str], str]:
     if clean is Clean.MAIL:
         from es_neardupe.keys.prepare import mail, mime  # phrases are loaded for mails only
 
-        return lambda value: mail.own_text(mime.decoded(value) or value)
+        return lambda value: mail.own_text(mime.text_of(value) or value)
     from es_neardupe.keys.prepare import html  # the parser is loaded for pages only
 
     return partial(html.text, main=clean is Clean.HTML_MAIN)

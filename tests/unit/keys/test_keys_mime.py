@@ -87,7 +87,27 @@ REPLIES = {
 def test_quotes_of_pages_are_left_out(page: str) -> None:
     made = message(page, encoding="quoted-printable")
     made.set_type("text/html")
-    assert MAIL.text(made.as_string()) == REPLY
+    for stored in (made.as_string(), page, f"\n<!DOCTYPE html>\n<div>{page}</div>"):
+        assert MAIL.text(stored) == REPLY
+        assert (MAIL.placed(stored).prepared, MAIL.placed(stored).as_prepared) == (REPLY, True)
+
+
+@pytest.mark.parametrize(
+    "mail",
+    [
+        "<p> begins a paragraph, and the next one ends it.",
+        "<anna@x.example> is her address, and <b>bold</b> is no page.",
+        "The markup is <div>one two</div> on our page, as it was.",
+        "<div> is what I would write here, with two <br> at most.",
+    ],
+)
+def test_mails_that_mention_tags_are_no_pages(mail: str) -> None:
+    assert MAIL.text(mail) == mail
+    assert not mime.is_page(mail)
+
+
+def test_a_page_without_words_stays() -> None:
+    assert MAIL.text("<p><img src=x></p>") == "<p><img src=x></p>"
 
 
 HEADED = "<b>From: </b>Anna Weber<br><b>Subject: </b>Figures<br><b>Date: </b>5 May 2026<br>"
