@@ -29,6 +29,11 @@ _TAG = re.compile(
 _TAGS = 5
 """Tags of a page, at least."""
 _WHOLE_PAGE = re.compile(r"<(?:html|body|header|footer|nav|main)\b", re.IGNORECASE)
+_OF_MAIL_PROGRAM = re.compile(
+    r"<blockquote\s[^<>]*\btype=[\"']?cite|[\"'\s](?:gmail_quote|moz-cite-prefix|yahoo_quoted|divRplyFwdMsg)\b",
+    re.IGNORECASE,
+)
+"""What pages of mails have before a quote or around it."""
 _LEFT = 0.9
 """Share of the words of a mail that are its own, at most: less than that is a change that decides about matches."""
 _LINE_WORDS = 60
@@ -96,16 +101,21 @@ def unprepared_texts(texts: Iterable[Text], scheme: Scheme) -> UnpreparedTexts |
     """The kind of at least a quarter of some texts that are not prepared yet; None if there is none."""
     if scheme.preparation:
         return None
-    kinds, whole_pages, documents = Counter[str](), 0, 0
+    kinds, whole_pages, mail_pages, documents = Counter[str](), 0, 0, 0
     others: list[set[str]] = []
     for values in texts:
         text = beginning_of(values)
         documents += bool(text.strip())
-        if (kind := _kind(text)) is not None:
+        if _is_page_of_mail(text):
+            mail_pages += 1
+        elif (kind := _kind(text)) is not None:
             kinds[kind] += 1
             whole_pages += kind == "pages" and _WHOLE_PAGE.search(unescape(text)) is not None
         else:
             others.append(set(_WORD.findall(text.lower())))
+    if mail_pages and mail_pages >= _MINIMUM * (mail_pages + kinds["pages"]):
+        mail_pages += kinds.pop("pages", 0)  # mails that are no replies
+    kinds["mails"] += mail_pages
     if misread := _misread_texts(others):
         kinds["scans"] += misread
     ((kind, found),) = kinds.most_common(1) or [("", 0)]
@@ -121,6 +131,19 @@ def unprepared_texts(texts: Iterable[Text], scheme: Scheme) -> UnpreparedTexts |
     return UnpreparedTexts(kind=kind, found=found, documents=documents, options=options[kind])
 
 
+def _is_page_of_mail(text: str) -> bool:
+    """Whether a text is a page that a mail program has made, with a quote."""
+    if not mime.is_page(text):
+        return False
+    if _OF_MAIL_PROGRAM.search(text):
+        return True
+    from es_neardupe.keys.prepare.mail import LineKind, line_kinds  # phrases are loaded for mails only
+    from es_neardupe.keys.prepare.mail_phrases import DATED
+
+    kinds = line_kinds(mime.text_of(text) or "")
+    return any(kind is LineKind.ATTRIBUTION and DATED.search(line) for kind, line in kinds)
+
+
 def _kind(text: str) -> str | None:
     if mime.decoded(text) is not None:
         return "mails"
@@ -129,7 +152,7 @@ def _kind(text: str) -> str | None:
     words = len(text.split())
     if _is_log_line(text):
         return "log lines"
-    if len(Preparation(Clean.MAIL).text(text).split()) <= _LEFT * words and words:
+    if words and not mime.is_page(text) and len(Preparation(Clean.MAIL).text(text).split()) <= _LEFT * words:
         return "mails"
     if _is_log_line(text.lstrip().split("\n", 1)[0]):
         return "log lines"  # with a stack trace

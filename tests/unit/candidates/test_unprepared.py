@@ -21,6 +21,18 @@ MESSAGE = (
     "From: a@b.example\nContent-Type: multipart/alternative; boundary=x\n\n--x\nContent-Type: text/html\n"
     f"\n{PAGE}\n--x--"
 )
+MAIL_PAGE = (
+    '<div dir="ltr">Monday suits me.</div><br><div class="gmail_quote"><div class="gmail_attr">On 3 Mar 2026 at 09:10, '
+    'Ann Example wrote:<br></div><blockquote class="gmail_quote"><div>Shall we meet?</div></blockquote></div>'
+)
+CITED_PAGE = "<html><body><p>Monday suits me.</p><blockquote type=cite><p>Shall we meet?</p></blockquote></body></html>"
+ATTRIBUTED_PAGE = (
+    "<p>Monday suits me.</p><p>Ann Example &lt;a@b.example&gt; wrote:</p><blockquote><p>Shall we meet?</p></blockquote>"
+)
+ARTICLE = (
+    "<p>The mayor was clear about it, and he wrote:</p><blockquote><p>The bridge is open.</p></blockquote>"
+    "<p>So it is, since <b>Monday</b>.</p>"
+)
 LINE = "2026-06-21T10:00:16.759Z INFO [thread-46] GET /api/v1/items/90499 took 32319ms from 10.0.0.7"
 JSON_LINE = '{"ts":1764210041.12,"level":"info","msg":"request done","dur":"12.5ms","status":200}'
 TRACE = f"{LINE}\njava.io.IOException: Broken pipe\n" + "\tat com.example.Order.load(Order.java:52)\n" * 40
@@ -46,18 +58,33 @@ PLAIN = [
         (ESCAPED, "pages", "--clean html"),
         (MAIL, "mails", "--clean mail"),
         (MESSAGE, "mails", "--clean mail"),
+        (MAIL_PAGE, "mails", "--clean mail"),
+        (CITED_PAGE, "mails", "--clean mail"),
+        (ATTRIBUTED_PAGE, "mails", "--clean mail"),
+        (ARTICLE, "pages", "--clean html"),
         (LINE, "log lines", "--preset logs"),
         (JSON_LINE, "log lines", "--preset logs"),
         (TRACE, "log lines", "--preset logs"),
         (SCAN, "scans", "--preset scans"),
     ],
-    ids=["page", "fragment", "escaped page", "mail", "message", "log line", "log line in JSON", "stack trace", "scan"],
+    ids=[
+        *("page", "fragment", "escaped page", "mail", "message", "page of Gmail", "page with type=cite"),
+        *("page with an attribution", "page with a quotation", "log line", "log line in JSON", "stack trace", "scan"),
+    ],
 )
 def test_kinds(text: str, kind: str, options: str) -> None:
     """A third of the documents with words is enough, a seventh is not."""
     found = UnpreparedTexts(kind=kind, found=3, documents=len(PLAIN) + 3, options=options)
     assert unprepared_texts([text, *PLAIN, ["", text], text, ""], SCHEME) == found
     assert unprepared_texts([text, *PLAIN, *PLAIN, text], SCHEME) is None
+
+
+def test_pages_of_mails_that_are_no_replies() -> None:
+    """They look as other pages do, but hardly any other page has a quote of a mail."""
+    found = UnpreparedTexts(kind="mails", found=4, documents=4, options="--clean mail")
+    assert unprepared_texts([MAIL_PAGE, *[FRAGMENT] * 3], SCHEME) == found
+    pages = UnpreparedTexts(kind="pages", found=4, documents=5, options="--clean html")
+    assert unprepared_texts([MAIL_PAGE, *[FRAGMENT] * 4], SCHEME) == pages
 
 
 def test_scans_with_letters_that_were_misread() -> None:
