@@ -30,6 +30,19 @@ static int is_after_label(const uint32_t *between, Py_ssize_t size)
     return k == size;
 }
 
+/* Whether this is what is between an abbreviation and the next word: a full stop with a hyphen or blanks after it. */
+static int is_after_abbreviation(const uint32_t *between, Py_ssize_t size)
+{
+    Py_ssize_t k = 1;
+    if (size < 2 || between[0] != '.')
+        return 0;
+    if (between[1] == '-')
+        return size == 2;
+    while (k < size && (between[k] == ' ' || between[k] == 0xA0))
+        k++;
+    return k == size;
+}
+
 /* The answer of a method of a string; -1 with an exception. */
 static int answer(const uint32_t *text, Py_ssize_t size, const char *method)
 {
@@ -73,6 +86,16 @@ static int flags_of_word(const uint32_t *word, Py_ssize_t size, int begins, int 
     return capitals < 0 ? -1 : capitals ? flags : flags | INNER;
 }
 
+/* Whether a word before a full stop is abbreviated: a title, or an initial; -1 with an exception. A single capital that
+ * begins a sentence is the letter of a list. */
+static int is_abbreviated(const uint32_t *word, Py_ssize_t size, int its_flags, PyObject *key, PyObject *titles)
+{
+    if (its_flags == IS_FACT)
+        return 0;
+    int is_initial = size == 1 && !(its_flags & UNCERTAIN) ? is_in_capitals(word, size) : 0;
+    return is_initial ? is_initial : PySequence_Contains(titles, key);
+}
+
 /* Mark the facts among the tokens. Returns 0 if there is no token with such a number. */
 static int mark_facts(PyObject *kinds, uint8_t *flags, Py_ssize_t count)
 {
@@ -91,15 +114,15 @@ static int mark_facts(PyObject *kinds, uint8_t *flags, Py_ssize_t count)
 }
 
 PyDoc_STRVAR(flags_doc,
-             "flags(uint32 text, keys, int64 starts, int64 ends, kinds, function_words, uint8 out): the flags of tokens, "
-             "given by a list of keys, their places, and the kinds of facts by their numbers.");
+             "flags(uint32 text, keys, int64 starts, int64 ends, kinds, function_words, titles, uint8 out): the flags "
+             "of tokens, given by a list of keys, their places, and the kinds of facts by their numbers.");
 
 static PyObject *flags(PyObject *self, PyObject *args)
 {
     Py_buffer buffer, starts, ends, out;
-    PyObject *keys, *kinds, *function_words;
-    if (!PyArg_ParseTuple(args, "y*O!y*y*O!Ow*", &buffer, &PyList_Type, &keys, &starts, &ends, &PyDict_Type, &kinds,
-                          &function_words, &out))
+    PyObject *keys, *kinds, *function_words, *titles;
+    if (!PyArg_ParseTuple(args, "y*O!y*y*O!OOw*", &buffer, &PyList_Type, &keys, &starts, &ends, &PyDict_Type, &kinds,
+                          &function_words, &titles, &out))
         return NULL;
     const uint32_t *text = buffer.buf;
     const int64_t *first = starts.buf, *after = ends.buf;
@@ -109,7 +132,7 @@ static PyObject *flags(PyObject *self, PyObject *args)
     int fit = (uintptr_t)text % sizeof *text == 0 && has_numbers(&starts) && has_numbers(&ends) &&
               starts.len / 8 == count && ends.len / 8 == count && PyList_Size(keys) == count &&
               mark_facts(kinds, found, count);
-    int failed = 0;
+    int failed = 0, last = IS_FACT; /* the flags of the last token */
     for (Py_ssize_t k = 0; fit && !failed && k < count; k++) {
         int64_t start = first[k], end = after[k];
         if (!(fit = 0 <= start && start < end && end <= size && k < PyList_Size(keys)))
@@ -117,10 +140,17 @@ static PyObject *flags(PyObject *self, PyObject *args)
         const uint32_t *between = text + before;
         Py_ssize_t gap = start > before ? (Py_ssize_t)(start - before) : 0;
         int begins = !k || has_an_end(between, gap), more = 0;
-        if (found[k] != IS_FACT)
+        if (k && begins && is_after_abbreviation(between, gap)) {
+            int is_one = is_abbreviated(text + first[k - 1], (Py_ssize_t)(before - first[k - 1]), last,
+                                        PyList_GetItem(keys, k - 1), titles);
+            failed = is_one < 0;
+            begins = !is_one;
+        }
+        if (!failed && found[k] != IS_FACT)
             more = flags_of_word(text + start, (Py_ssize_t)(end - start), begins, k && is_after_label(between, gap),
                                  PyList_GetItem(keys, k), function_words);
-        failed = more < 0;
+        failed |= more < 0;
+        last = found[k] == IS_FACT ? IS_FACT : begins | more;
         found[k] = (uint8_t)(begins | more);
         before = end;
     }

@@ -11,9 +11,11 @@ import numpy as np
 from es_neardupe.keys.arrays import Octets
 from es_neardupe.similarity import batch
 from es_neardupe.similarity.facts.reader import Tokens
-from es_neardupe.similarity.facts.vocabulary import FUNCTION_WORDS
+from es_neardupe.similarity.facts.vocabulary import ABBREVIATED_TITLES, FUNCTION_WORDS
 
 _SENTENCE_END = re.compile(r"[.!?…:;•\n\t]|--")
+_AFTER_ABBREVIATION = re.compile(r"\.(?:-|[ \u00a0]+)")
+"""Between a title or an initial and the next word: ``Mr. Schmidt``, ``J. Schmidt``, ``Dipl.-Ing.``"""
 _AFTER_LABEL = re.compile(r":[ \t\u00a0]+")
 """Between a label and its value, such as ``Customer: Maier``: capitals are not those of a sentence."""
 
@@ -41,7 +43,9 @@ def flags_of(text: str, tokens: Tokens, title: int) -> Octets:
     flags = np.zeros(len(tokens), np.uint8)
     if batch.kernel:
         codes = text.encode("utf-32-le", "surrogatepass")
-        batch.kernel.flags(codes, tokens.keys, tokens.starts, tokens.ends, tokens.kinds, FUNCTION_WORDS, flags)
+        batch.kernel.flags(
+            codes, tokens.keys, tokens.starts, tokens.ends, tokens.kinds, FUNCTION_WORDS, ABBREVIATED_TITLES, flags
+        )
     else:
         flags[:] = list(_found(text, tokens))
     first = flags[:title]
@@ -54,9 +58,12 @@ def flags_of(text: str, tokens: Tokens, title: int) -> Octets:
 def _found(text: str, tokens: Tokens) -> Iterator[int]:
     """The flags of each token, without regard to titles."""
     before = 0
+    is_abbreviated = False
     for k, (key, start, end) in enumerate(zip(tokens.keys, tokens.starts, tokens.ends, strict=True)):
         between = text[before:start]
         begins = not k or (len(between) > 1 and _SENTENCE_END.search(between) is not None)
+        if is_abbreviated and _AFTER_ABBREVIATION.fullmatch(between):
+            begins = False
         flags = _START if begins else 0
         if k not in tokens.kinds:
             flags |= 0 if key in FUNCTION_WORDS else _CONTENT
@@ -68,3 +75,6 @@ def _found(text: str, tokens: Tokens) -> Iterator[int]:
                 flags |= _INNER
         yield flags
         before = end
+        # a single capital that begins a sentence is the letter of a list
+        is_initial = end - start == 1 and text[start].isupper() and not flags & _UNCERTAIN
+        is_abbreviated = k not in tokens.kinds and (is_initial or key in ABBREVIATED_TITLES)

@@ -455,6 +455,13 @@ SPELLINGS = {
     "yoghourt": "yaourt",
 }
 """Beginnings of words with another spelling that is not similar enough."""
+ABBREVIATED_TITLES = words_of(
+    """
+    mr mrs ms mx messrs dr prof rev hon st capt cmdr col gen lt maj sgt adm sen sens rep reps gov pres
+    hr hrn fr dipl ing med phil rer nat jur mme mlle mm sr sra srta sig dott avv dra mevr dhr
+    """
+)
+"""Before a name: a full stop after one ends no sentence."""
 PERSONAL_TITLES = words_of(
     """
     senator senators sen sens representative representatives rep reps congressman congresswoman mr mrs ms dr

@@ -454,6 +454,22 @@ def test_the_value_of_a_label_may_be_a_name() -> None:
     assert [one.kinds for one in facts_of(a, a.replace("Maier", "Huber"))] == [(FactKind.NAME,)]
 
 
+TITLES = "Mr. Mrs. Ms. Dr. Prof. Capt. Lt. Sgt. Rev. Sen. Gov. Gen. Hon. Hr. Fr. M. Mme. Sr. Sra. Sig. J."
+
+
+@pytest.mark.parametrize("title", [*TITLES.split(), "Dr. med.", "Dipl.-Ing.", "J. R.", "J.-P."])
+def test_a_name_after_an_abbreviation(title: str) -> None:
+    opened = f"the hall was opened by {title}"
+    assert kinds_of(f"{opened} Schmidt at nine,", f"{opened} Hoffmann at nine,") == "name"
+    assert kinds_of(f"{opened} Schmidt at nine,", f"{opened} SCHMIDT at nine,") == ""
+
+
+@pytest.mark.parametrize("before", ["it is so.", "all of them are here...", "he is her man.", "he met them\nM."])
+def test_a_word_after_a_sentence_is_no_name(before: str) -> None:
+    """Nor is one after the letter of a list."""
+    assert kinds_of(f"{before} Members pay at nine,", f"{before} Visitors pay at nine,") == "word"
+
+
 def test_titles_have_no_order() -> None:
     (found,) = facts_of("Alpine whole milk 500 ml", "whole milk Norvik, 500 ml")
     assert (found.kinds, found.words_a, found.words_b) == ((FactKind.NAME,), "Alpine", "Norvik")
