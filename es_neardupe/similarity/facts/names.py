@@ -108,14 +108,16 @@ def _without_common(a: Sequence[SlotToken], b: Sequence[SlotToken]) -> tuple[lis
 def _names(
     texts: tuple[FactTokens, FactTokens], kept: tuple[list[SlotToken], list[SlotToken]]
 ) -> tuple[list[list[SlotToken]], list[list[SlotToken]]]:
-    """The names of each side, and the other words. At the beginning of a sentence, or in a title of capitalised words,
-    a word that is capitalised nowhere else is a name if it replaces one."""
+    """The names of each side, and the other words, without titles such as ``Mr``. At the beginning of a sentence, or in
+    a title of capitalised words, a word that is capitalised nowhere else is a name if it replaces one."""
     names: list[list[SlotToken]] = [[], []]
     others: list[list[SlotToken]] = [[], []]
     uncertain: list[tuple[int, SlotToken]] = []
     for side, text in enumerate(texts):
         for token in kept[side]:
-            if not is_name(token, texts) or _is_title(token):
+            if _is_title(token):
+                continue
+            if not is_name(token, texts):
                 others[side].append(token)
             elif not token.flags & _UNCERTAIN or len(text) <= TITLE or any(has(one.inner, token.hash) for one in texts):
                 names[side].append(token)

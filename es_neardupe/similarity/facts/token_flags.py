@@ -11,13 +11,17 @@ import numpy as np
 from es_neardupe.keys.arrays import Octets
 from es_neardupe.similarity import batch
 from es_neardupe.similarity.facts.reader import Tokens
-from es_neardupe.similarity.facts.vocabulary import ABBREVIATED_TITLES, FUNCTION_WORDS
+from es_neardupe.similarity.facts.vocabulary import ABBREVIATED_TITLES, BEFORE_NAMES, FUNCTION_WORDS
 
 _SENTENCE_END = re.compile(r"[.!?…:;•\n\t]|--")
 _AFTER_ABBREVIATION = re.compile(r"\.(?:-|[ \u00a0]+)")
 """Between a title or an initial and the next word: ``Mr. Schmidt``, ``J. Schmidt``, ``Dipl.-Ing.``"""
 _AFTER_LABEL = re.compile(r":[ \t\u00a0]+")
 """Between a label and its value, such as ``Customer: Maier``: capitals are not those of a sentence."""
+_IN_NAME = re.compile(rf"[ \u00a0]+|{_AFTER_ABBREVIATION.pattern}")
+"""Between two words of a name."""
+_MAX_NAME = 3
+"""Words of a name in a title of capitalised words. More are a headline."""
 
 
 class TokenFlag(IntFlag):
@@ -51,8 +55,31 @@ def flags_of(text: str, tokens: Tokens, title: int) -> Octets:
     first = flags[:title]
     if 2 * np.count_nonzero((first & _CONTENT != 0) & (first & _LOWER == 0)) > title:
         upper = first & _LOWER == 0
+        upper[_addressed(text, tokens, first)] = False
         first[upper] = first[upper] & ~np.uint8(_INNER) | _UNCERTAIN
     return flags
+
+
+def _addressed(text: str, tokens: Tokens, title: Octets) -> list[int]:
+    """The words of a title that are names: those after a label, a greeting or a title of address. In a headline,
+    such as ``Sen. Smith Introduces New Bill``, it is one word. ``title``: the flags of its tokens."""
+
+    def between(k: int) -> str:
+        return text[tokens.ends[k - 1] : tokens.starts[k]]
+
+    found: list[int] = []
+    for first in range(1, len(title)):
+        is_in_name = tokens.keys[first - 1] in BEFORE_NAMES and _IN_NAME.fullmatch(between(first))
+        if not (is_in_name or _AFTER_LABEL.fullmatch(between(first))):
+            continue
+        end = first
+        while end < len(title) and not title[end] & _LOWER and end not in tokens.kinds:
+            end += 1
+            if end < len(title) and not _IN_NAME.fullmatch(between(end)):
+                break
+        is_name = end - first <= _MAX_NAME and all(title[first:end] & _CONTENT)
+        found.extend(range(first, end) if is_name else [first])
+    return found
 
 
 def _found(text: str, tokens: Tokens) -> Iterator[int]:

@@ -462,9 +462,19 @@ ABBREVIATED_TITLES = words_of(
     """
 )
 """Before a name: a full stop after one ends no sentence."""
+BEFORE_NAMES = ABBREVIATED_TITLES | words_of(
+    """
+    miss mister herr herrn frau monsieur madame mademoiselle señor señora señorita don doña signor signora senhor
+    senhora pan pani sayın dear hello hi hey liebe lieber geehrte geehrter hallo cher chère bonjour estimado
+    estimada querido querida hola caro cara gentile buongiorno ciao prezado prezada olá beste geachte kære kära
+    szanowny szanowna уважаемый уважаемая merhaba
+    """
+)
+"""Titles of address and greetings."""
 PERSONAL_TITLES = words_of(
     """
     senator senators sen sens representative representatives rep reps congressman congresswoman mr mrs ms dr
     president chairman secretary governor mayor u s us herr frau monsieur madame señor señora washington dc
+    hr fr mme mlle sr sra srta
     """
 )

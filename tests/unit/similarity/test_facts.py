@@ -454,6 +454,56 @@ def test_the_value_of_a_label_may_be_a_name() -> None:
     assert [one.kinds for one in facts_of(a, a.replace("Maier", "Huber"))] == [(FactKind.NAME,)]
 
 
+FORM_LETTER = """{}
+
+thank you for your order of last week. We send the goods to your address within ten days, and the invoice follows by
+mail. Please keep it for your records.
+"""
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Dear Ms Schmidt,", "Dear Ms Hoffmann,"),
+        ("Dear Mrs. Anna Schmidt,", "Dear Mr. Peter Hoffmann,"),
+        ("Hello Anna,", "Hello Peter,"),
+        ("Sehr geehrte Frau Schmidt,", "Sehr geehrter Herr Hoffmann,"),
+        ("Sehr geehrte Frau Dr. Schmidt,", "Sehr geehrte Frau Dr. Hoffmann,"),
+        ("Liebe Anna,", "Lieber Peter,"),
+        ("Chère Madame Dupont,", "Cher Monsieur Martin,"),
+        ("Madame Dupont,", "Madame Martin,"),
+        ("Estimada Sra. García,", "Estimado Sr. López,"),
+        ("Sayın Ayşe Yılmaz,", "Sayın Mehmet Demir,"),
+        ("Patient: Anna Schmidt", "Patient: Peter Hoffmann"),
+        ("Name: Anna Schmidt", "Name: Anna Hoffmann"),
+        ("To: A. Schmidt", "To: A. Hoffmann"),
+        ("Customer: Maier, Ulm", "Customer: Huber, Ulm"),
+        ("Sen. Collins Introduces New Water Bill", "Sen. Kerry Introduces New Water Bill"),
+    ],
+)
+def test_a_name_in_the_first_line(one: str, other: str) -> None:
+    found = facts_of(FORM_LETTER.format(one), FORM_LETTER.format(other))
+    assert [fact.kinds for fact in found] == [(FactKind.TITLE,), (FactKind.NAME,)]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Senate Passes New Water Bill", "Senate Rejects New Water Bill"),
+        ("Update: Senate Passes New Water Bill", "Update: Senate Rejects New Water Bill"),
+        ("Sen. Collins Introduces New Water Bill", "Sen. Collins Supports New Water Bill"),
+    ],
+)
+def test_the_words_of_a_headline_are_no_names(one: str, other: str) -> None:
+    found = facts_of(FORM_LETTER.format(one), FORM_LETTER.format(other))
+    assert [fact.kinds for fact in found] == [(FactKind.TITLE,), (FactKind.WORD,)]
+
+
+def test_the_title_of_a_person_is_no_name() -> None:
+    found = facts_of(FORM_LETTER.format("Estimada Sra. García,"), FORM_LETTER.format("Estimado Sr. García,"))
+    assert FactKind.NAME not in {kind for fact in found for kind in fact.kinds}
+
+
 TITLES = "Mr. Mrs. Ms. Dr. Prof. Capt. Lt. Sgt. Rev. Sen. Gov. Gen. Hon. Hr. Fr. M. Mme. Sr. Sra. Sig. J."
 
 
