@@ -67,13 +67,14 @@ def _differing_words(a: Sequence[SlotToken], b: Sequence[SlotToken], *, equal_su
 
 
 def is_name(token: SlotToken, texts: Iterable[FactTokens]) -> bool:
-    """Whether a word is capitalised, has several letters, and is nowhere in lower case."""
+    """Whether a word is capitalised, has several letters, and is nowhere in lower case, unless it is a function word
+    there: ``US``, ``us``."""
     return (
         token.kind is None
         and len(token.key) > 1
         and token.written[0].isupper()
         and bool(token.flags & _CONTENT)
-        and not any(has(text.lower, token.hash) for text in texts)
+        and (token.key in words.FUNCTION_WORDS or not any(has(text.lower, token.hash) for text in texts))
     )
 
 

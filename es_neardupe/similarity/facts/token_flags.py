@@ -11,7 +11,7 @@ import numpy as np
 from es_neardupe.keys.arrays import Octets
 from es_neardupe.similarity import batch
 from es_neardupe.similarity.facts.reader import Tokens
-from es_neardupe.similarity.facts.vocabulary import ABBREVIATED_TITLES, BEFORE_NAMES, FUNCTION_WORDS
+from es_neardupe.similarity.facts.vocabulary import ABBREVIATED_TITLES, BEFORE_NAMES, FUNCTION_WORDS, PIECES
 
 _SENTENCE_END = re.compile(r"[.!?…:;•\n\t]|--")
 _AFTER_ABBREVIATION = re.compile(r"\.(?:-|[ \u00a0]+)")
@@ -30,7 +30,7 @@ class TokenFlag(IntFlag):
     START = 1
     """It begins a sentence or a line."""
     CONTENT = 2
-    """A word that is no function word."""
+    """A word that is no function word, also if it is spelled like one: ``US``, ``WHO``, ``Mr Will``."""
     LOWER = 4
     """A word in lower case."""
     UNCERTAIN = 8
@@ -52,12 +52,37 @@ def flags_of(text: str, tokens: Tokens, title: int) -> Octets:
         )
     else:
         flags[:] = list(_found(text, tokens))
+    flags[_names_like_function_words(text, tokens, flags)] |= _CONTENT
     first = flags[:title]
     if 2 * np.count_nonzero((first & _CONTENT != 0) & (first & _LOWER == 0)) > title:
         upper = first & _LOWER == 0
         upper[_addressed(text, tokens, first)] = False
         first[upper] = first[upper] & ~np.uint8(_INNER) | _UNCERTAIN
     return flags
+
+
+def _names_like_function_words(text: str, tokens: Tokens, flags: Octets) -> list[int]:
+    """The names that are spelled like function words: acronyms, and capitalised words after a title of address."""
+    alike = [
+        k
+        for k in np.flatnonzero(flags & (_CONTENT | _LOWER) == 0).tolist()
+        if k not in tokens.kinds and tokens.keys[k] not in PIECES
+    ]
+    found = [k for k in alike if k and tokens.keys[k - 1] in ABBREVIATED_TITLES and not flags[k] & _START]
+    acronyms = [k for k in alike if _is_in_capitals(text, tokens.starts[k], tokens.ends[k])]
+    if acronyms:  # none in a text, or a sentence, that is in capitals
+        words = zip(tokens.starts, tokens.ends, strict=True)
+        capitals = np.array([_is_in_capitals(text, start, end) for start, end in words])
+        small = (flags & (_LOWER | _UNCERTAIN | _INNER) != 0) & ~capitals
+        sentence = np.cumsum(flags & _START != 0)
+        loud = np.bincount(sentence, capitals) > np.maximum(np.bincount(sentence, small), 1)
+        if capitals.sum() <= max(small.sum(), 1):
+            found += [k for k in acronyms if not loud[sentence[k]]]
+    return found
+
+
+def _is_in_capitals(text: str, start: int, end: int) -> bool:
+    return end - start > 1 and text[start:end].isupper()
 
 
 def _addressed(text: str, tokens: Tokens, title: Octets) -> list[int]:

@@ -389,17 +389,18 @@ COUNTED = words_of(
 )
 """What websites count on every page."""
 
-FUNCTION_WORDS = words_of(
+PIECES = words_of("pack packs pk pc pcs piece pieces ct stk stück pièces pezzi piezas")
+"""Words that count as function words, also in capitals."""
+FUNCTION_WORDS = PIECES | words_of(
     """
     a an the and or but of in on at to for from by with as is are was were be been being this that these those
-    it its he she they his her their we our you your i my who which what when where how has have had do does
+    it its he she they his her their we us our you your i my who which what when where how has have had do does
     did will would can could may might shall should must if than then so such also there here all any each
     both more most other some same into over under about after before during between through up down out off
     only own very just der die das ein eine einen einem einer eines und oder aber von zu im am auf für mit aus
     bei nach ist sind war wird werden dass sich es er sie wir le la les un une des du de et ou mais dans sur
     pour par avec est sont que qui il elle el los las una y o pero en con por para son se su said says say
     according per je today yesterday tomorrow announced ø dia
-    pack packs pk pc pcs piece pieces ct stk stück pièces pezzi piezas
     """
 )
 ABBREVIATED = {
@@ -474,7 +475,7 @@ BEFORE_NAMES = ABBREVIATED_TITLES | words_of(
 PERSONAL_TITLES = words_of(
     """
     senator senators sen sens representative representatives rep reps congressman congresswoman mr mrs ms dr
-    president chairman secretary governor mayor u s us herr frau monsieur madame señor señora washington dc
-    hr fr mme mlle sr sra srta
+    president chairman secretary governor mayor u s herr frau monsieur madame señor señora washington dc
+    mme mlle sr sra srta
     """
 )

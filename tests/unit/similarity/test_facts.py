@@ -520,6 +520,44 @@ def test_a_word_after_a_sentence_is_no_name(before: str) -> None:
     assert kinds_of(f"{before} Members pay at nine,", f"{before} Visitors pay at nine,") == "word"
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("the bridge was paid for by the US, not by us", "the bridge was paid for by the EU, not by us"),
+        ("troops of the US came", "troops of the UN came"),
+        ("they moved to Portland, OR last year", "they moved to Portland, ME last year"),
+        ("it is under the MIT licence or another one", "it is under the BSD licence or another one"),
+        ("the WHO said who is well", "the FAO said who is well"),
+        ("the head of the IT department said that it moved", "the head of the HR department said that it moved"),
+        ("we met Ms May there", "we met Ms Brown there"),
+        ("we met Mr. Will Turner there", "we met Mr. Bill Turner there"),
+        ("\nDepartment: IT\nwe", "\nDepartment: HR\nwe"),
+    ],
+)
+def test_names_that_are_spelled_like_function_words(one: str, other: str) -> None:
+    assert kinds_of(one, other) == "name"
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "kinds"),
+    [
+        ("you must NOT do this", "you must not do this", ""),
+        ("it is FOR all of them", "it is for all of them", ""),
+        ("it is meant FOR all of them", "it is meant to all of them", ""),
+        ("it is for you AND her", "it is for you or her", "word"),
+        ("it is so. PLEASE PAY FOR THE HALL. We", "it is so. PLEASE PAY IN THE HALL. We", ""),
+        ("the battery, 5 PCS, of it", "the battery, 5 Stk, of it", ""),
+    ],
+)
+def test_emphasised_function_words(one: str, other: str, kinds: str) -> None:
+    assert kinds_of(one, other) == kinds
+
+
+def test_function_words_of_a_text_in_capitals() -> None:
+    a = f"{BEFORE} they pay for the hall {AFTER}".upper()
+    assert facts_of(a, a.replace(" FOR ", " IN ")) == []
+
+
 def test_titles_have_no_order() -> None:
     (found,) = facts_of("Alpine whole milk 500 ml", "whole milk Norvik, 500 ml")
     assert (found.kinds, found.words_a, found.words_b) == ((FactKind.NAME,), "Alpine", "Norvik")
