@@ -41,11 +41,18 @@ def replaced_words(a: Part, b: Part, *, equal_surroundings: bool) -> FactKind | 
         return None
     if len(kept[0]) == len(kept[1]) == 1 and all(_is_capital(side[0]) for side in kept):
         return FactKind.CODE
+    if all(side[-1].has_stop for side in kept):  # at the end of a sentence
+        for side in kept:
+            side[-1] = side[-1]._replace(has_stop=False)
     names, others = _names((a.text, b.text), kept)
-    if any(is_variant(*(separator.join(one.key for one in side) for side in kept)) for separator in (" ", "")):
+    of_names = bool(names[0] and names[1])
+    spelled = [[_spelled(one) for one in side] for side in kept]
+    if any(is_variant(*map(separator.join, spelled), of_names=of_names) for separator in (" ", "")):
         return None
-    if names[0] and names[1] and max(len(a), len(b)) <= _MAX_WORDS and max(map(len, others)) <= _MAX_OTHERS:
-        return _differing_names(a.text, b.text, *_without_variants(*names))
+    if _is_compound(*kept) or _is_compound(*kept[::-1]):
+        return None
+    if of_names and max(len(a), len(b)) <= _MAX_WORDS and max(map(len, others)) <= _MAX_OTHERS:
+        return _differing_names(a.text, b.text, *_without_variants(*names, of_names=True))
     return _differing_words(*kept, equal_surroundings=equal_surroundings)
 
 
@@ -63,7 +70,7 @@ def _differing_words(a: Sequence[SlotToken], b: Sequence[SlotToken], *, equal_su
         return FactKind.WORD
     content = [[one for one in side if one.flags & _CONTENT and not _is_title(one)] for side in (a, b)]
     is_short = max(len(a), len(b)) <= _MAX_WORDS
-    return FactKind.WORD if is_short and all(_without_variants(content[0], content[1])) else None
+    return FactKind.WORD if is_short and all(_without_variants(*content, of_names=False)) else None
 
 
 def is_name(token: SlotToken, texts: Iterable[FactTokens]) -> bool:
@@ -129,12 +136,30 @@ def _names(
     return names, others
 
 
-def _without_variants(a: Sequence[SlotToken], b: Sequence[SlotToken]) -> tuple[list[SlotToken], list[SlotToken]]:
+def _without_variants(
+    a: Sequence[SlotToken], b: Sequence[SlotToken], *, of_names: bool
+) -> tuple[list[SlotToken], list[SlotToken]]:
     """The words of each side that are no variant of one of the other side."""
-    return (
-        [one for one in a if not any(is_variant(one.key, other.key) for other in b)],
-        [one for one in b if not any(is_variant(one.key, other.key) for other in a)],
-    )
+
+    def without(side: Sequence[SlotToken], others: Sequence[SlotToken]) -> list[SlotToken]:
+        return [
+            one
+            for one in side
+            if not any(is_variant(_spelled(one), _spelled(other), of_names=of_names) for other in others)
+        ]
+
+    return without(a, b), without(b, a)
+
+
+def _is_compound(a: Sequence[SlotToken], b: Sequence[SlotToken]) -> bool:
+    """Whether a word consists of those of the other side: ``Holztisch``, ``Tisch Holz``."""
+    parts = [one.key for one in b]
+    return len(a) == 1 and len(a[0].key) == len("".join(parts)) and all(part in a[0].key for part in parts)
+
+
+def _spelled(token: SlotToken) -> str:
+    """A word, with the full stop after it, by which it may be abbreviated."""
+    return f"{token.key}." if token.has_stop else token.key
 
 
 def _differing_names(

@@ -27,8 +27,15 @@ _MINUS = re.compile(
 _WORD = re.compile(r"\w+")
 _LETTER = re.compile(r"[^\W\d]")
 _OTHER_SPELLING = re.compile(rf"^(?:{'|'.join(SPELLINGS)})")
-_PLURALS = (("y", "ies"), ("f", "ves"), ("fe", "ves"), ("al", "aux"), ("z", "ces"))
-"""Ends of words, and what they are in the plural: battery, shelf, knife, cheval, luz."""
+_PLURALS = (
+    *(("y", "ies"), ("f", "ves"), ("fe", "ves"), ("s", "ses"), ("x", "xes"), ("ch", "ches"), ("sh", "shes")),
+    *(("al", "aux"), ("z", "ces"), ("ung", "ungen"), ("ion", "ionen"), ("heit", "heiten"), ("keit", "keiten")),
+    ("schaft", "schaften"),
+)
+"""Ends of words, and what they are in the plural: battery, shelf, knife, class, box, church, brush, cheval, luz,
+Rechnung, Option, Einheit, Möglichkeit, Gesellschaft."""
+_VOWELS = frozenset("aeiou")
+"""The last letters of given names of which the other gender has another one, or none."""
 _BLANK_INSIDE = re.compile(r"(?<=\d)[ \u00a0\u2009\u202f-](?=\d)")
 _MIN_DIVIDED = 5
 """Digits of a number that may be divided by blanks."""
@@ -90,18 +97,20 @@ def folded(text: str) -> str:
     return "".join(filter(str.isalnum, unicodedata.normalize("NFKD", plain)))
 
 
-def is_variant(one: str, other: str) -> bool:
-    """Whether two words, or a few words each, are probably the same: by spelling, inflection or abbreviation."""
+def is_variant(one: str, other: str, *, of_names: bool = False) -> bool:
+    """Whether two words, or a few words each, are probably the same: by spelling, inflection or abbreviation. A name is
+    abbreviated only with a full stop, which is to be given: ``Colo.`` is Colorado, Niger is not Nigeria."""
     short, long = folded(one), folded(other)
     if are_opposites(short, long) or {short, long} == {"aa", "aaa"}:  # batteries
         return False
     if len(short) > len(long):
-        short, long, other = long, short, one
+        short, long, one, other = long, short, other, one
     if short == long or not short:
         return True
-    if (len(short) >= 2 and long.startswith(short)) or short in ABBREVIATED.get(long, ()):
+    is_cut = (one.endswith(".") or not of_names) and len(short) >= 2 and long.startswith(short)
+    if is_cut or short in ABBREVIATED.get(long, ()) or _is_plural(short, long):
         return True
-    if _are_similar(short, long):
+    if _are_similar(short, long) and not (of_names and _are_other_names(short, long)):
         return True
     if " " not in other and other.isalnum():
         return False
@@ -109,10 +118,22 @@ def is_variant(one: str, other: str) -> bool:
     return len(initials) > 1 and short == initials
 
 
+def _are_other_names(short: str, long: str) -> bool:
+    """Whether two names differ in their ends, and by no slip: Martin and Martina, Maria and Mario, Christian and
+    Christina, Williams and Williamson."""
+    if long.startswith(short):
+        return len(long) > len(short) + 1 or long[-1] in _VOWELS
+    if short[:-1] == long[:-1]:
+        return short[-1] in _VOWELS and long[-1] in _VOWELS
+    return short[:-2] == long[:-2] and {short[-2:], long[-2:]} == {"an", "na"}
+
+
+def _is_plural(short: str, long: str) -> bool:
+    return any(short.endswith(end) and long == short.removesuffix(end) + plural for end, plural in _PLURALS)
+
+
 def _are_similar(short: str, long: str) -> bool:
-    """Whether a word is similar to another one as they are, in the plural, or with one spelling of their beginnings."""
-    if any(short.endswith(end) and long == short.removesuffix(end) + plural for end, plural in _PLURALS):
-        return True
+    """Whether two words are similar as they are, or with one spelling of their beginnings."""
     if len(short) < _MIN_LETTERS:
         return False
     spelled = [_OTHER_SPELLING.sub(lambda found: SPELLINGS[found[0]], word) for word in (short, long)]

@@ -52,6 +52,8 @@ class SlotToken(NamedTuple):
     """The first character in the prepared text."""
     written: str
     """As in the prepared text."""
+    has_stop: bool
+    """Whether a full stop follows."""
 
 
 @dataclass(frozen=True)
@@ -208,7 +210,8 @@ class Part:
             word = written[start:end]
             value = text.values.get(number) or word.lower()
             kind, mark = text.kinds.get(number), text.marks.get(number)
-            found.append(SlotToken(number, kind, value, key, flags, mark, start, word))
+            has_stop = written.startswith(".", end)
+            found.append(SlotToken(number, kind, value, key, flags, mark, start, word, has_stop))
         return found
 
 

@@ -427,10 +427,16 @@ ABBREVIATED = {
         gesellschaft ges
         strasse str
         fiscal fy
+        company co
+        corporation corp
+        incorporated inc
+        university univ
+        avenue ave
         """.strip().splitlines()
     )
 }
-"""Words with the abbreviations that are neither their beginning nor similar enough."""
+"""Words with the abbreviations that are neither their beginning nor similar enough, or that names have without a full
+stop."""
 SPELLINGS = {
     "grey": "gray",
     "jewell": "jewel",
