@@ -39,17 +39,18 @@ def replaced_words(a: Part, b: Part, *, equal_surroundings: bool) -> FactKind | 
     kept = _without_common(a.tokens, b.tokens)
     if not (kept[0] and kept[1]):
         return None
-    if len(kept[0]) == len(kept[1]) == 1 and all(_is_capital(side[0]) for side in kept):
-        return FactKind.CODE
+    if len(kept[0]) == len(kept[1]) == 1:
+        one, other = kept[0][0], kept[1][0]
+        if _is_capital(one) and _is_capital(other):
+            return FactKind.CODE
+        if {one.key, other.key} <= words.FUNCTION_WORDS and are_opposites(one.key, other.key):
+            return _differing_words(*kept, equal_surroundings=equal_surroundings)  # AND, OR
     if all(side[-1].has_stop for side in kept):  # at the end of a sentence
         for side in kept:
             side[-1] = side[-1]._replace(has_stop=False)
     names, others = _names((a.text, b.text), kept)
     of_names = bool(names[0] and names[1])
-    spelled = [[_spelled(one) for one in side] for side in kept]
-    if any(is_variant(*map(separator.join, spelled), of_names=of_names) for separator in (" ", "")):
-        return None
-    if _is_compound(*kept) or _is_compound(*kept[::-1]):
+    if _are_variants(*kept, of_names=of_names):
         return None
     if of_names and max(len(a), len(b)) <= _MAX_WORDS and max(map(len, others)) <= _MAX_OTHERS:
         return _differing_names(a.text, b.text, *_without_variants(*names, of_names=True))
@@ -149,6 +150,13 @@ def _without_variants(
         ]
 
     return without(a, b), without(b, a)
+
+
+def _are_variants(a: Sequence[SlotToken], b: Sequence[SlotToken], *, of_names: bool) -> bool:
+    """Whether the words of one side are those of the other, together in another spelling or order."""
+    spelled = [[_spelled(one) for one in side] for side in (a, b)]
+    is_variant_of = any(is_variant(*map(separator.join, spelled), of_names=of_names) for separator in (" ", ""))
+    return is_variant_of or _is_compound(a, b) or _is_compound(b, a)
 
 
 def _is_compound(a: Sequence[SlotToken], b: Sequence[SlotToken]) -> bool:

@@ -20,6 +20,8 @@ _AFTER_LABEL = re.compile(r":[ \t\u00a0]+")
 """Between a label and its value, such as ``Customer: Maier``: capitals are not those of a sentence."""
 _IN_NAME = re.compile(rf"[ \u00a0]+|{_AFTER_ABBREVIATION.pattern}")
 """Between two words of a name."""
+_MAX_ACRONYM = 3
+"""Letters of an acronym that is spelled like a function word. Longer ones are emphasised: ``MUST``, ``SHALL``."""
 _MAX_NAME = 3
 """Words of a name in a title of capitalised words. More are a headline."""
 
@@ -69,7 +71,8 @@ def _names_like_function_words(text: str, tokens: Tokens, flags: Octets) -> list
         if k not in tokens.kinds and tokens.keys[k] not in PIECES
     ]
     found = [k for k in alike if k and tokens.keys[k - 1] in ABBREVIATED_TITLES and not flags[k] & _START]
-    acronyms = [k for k in alike if _is_in_capitals(text, tokens.starts[k], tokens.ends[k])]
+    short = (k for k in alike if len(tokens.keys[k]) <= _MAX_ACRONYM)
+    acronyms = [k for k in short if _is_in_capitals(text, tokens.starts[k], tokens.ends[k])]
     if acronyms:  # none in a text, or a sentence, that is in capitals
         words = zip(tokens.starts, tokens.ends, strict=True)
         capitals = np.array([_is_in_capitals(text, start, end) for start, end in words])
