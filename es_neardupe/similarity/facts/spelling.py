@@ -30,10 +30,10 @@ _OTHER_SPELLING = re.compile(rf"^(?:{'|'.join(SPELLINGS)})")
 _PLURALS = (
     *(("y", "ies"), ("f", "ves"), ("fe", "ves"), ("s", "ses"), ("x", "xes"), ("ch", "ches"), ("sh", "shes")),
     *(("al", "aux"), ("z", "ces"), ("ung", "ungen"), ("ion", "ionen"), ("heit", "heiten"), ("keit", "keiten")),
-    ("schaft", "schaften"),
+    *(("schaft", "schaften"), ("er", "erin"), ("er", "erinnen")),
 )
 """Ends of words, and what they are in the plural: battery, shelf, knife, class, box, church, brush, cheval, luz,
-Rechnung, Option, Einheit, Möglichkeit, Gesellschaft."""
+Rechnung, Option, Einheit, Möglichkeit, Gesellschaft; or for a woman: Lehrer."""
 _VOWELS = frozenset("aeiou")
 """The last letters of given names of which the other gender has another one, or none."""
 _BLANK_INSIDE = re.compile(r"(?<=\d)[ \u00a0\u2009\u202f-](?=\d)")

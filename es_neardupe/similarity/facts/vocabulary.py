@@ -432,6 +432,7 @@ ABBREVIATED = {
         incorporated inc
         university univ
         avenue ave
+        unitedstatesofamerica us,usa
         """.strip().splitlines()
     )
 }
