@@ -54,7 +54,8 @@ def flags_of(text: str, tokens: Tokens, title: int) -> Octets:
         )
     else:
         flags[:] = list(_found(text, tokens))
-    flags[_names_like_function_words(text, tokens, flags)] |= _CONTENT
+    if names := _names_like_function_words(text, tokens, flags):
+        flags[names] |= _CONTENT
     first = flags[:title]
     if 2 * np.count_nonzero((first & _CONTENT != 0) & (first & _LOWER == 0)) > title:
         upper = first & _LOWER == 0
@@ -65,27 +66,22 @@ def flags_of(text: str, tokens: Tokens, title: int) -> Octets:
 
 def _names_like_function_words(text: str, tokens: Tokens, flags: Octets) -> list[int]:
     """The names that are spelled like function words: acronyms, and capitalised words after a title of address."""
-    alike = [
-        k
-        for k in np.flatnonzero(flags & (_CONTENT | _LOWER) == 0).tolist()
-        if k not in tokens.kinds and tokens.keys[k] not in PIECES
-    ]
-    found = [k for k in alike if k and tokens.keys[k - 1] in ABBREVIATED_TITLES and not flags[k] & _START]
-    short = (k for k in alike if len(tokens.keys[k]) <= _MAX_ACRONYM)
-    acronyms = [k for k in short if _is_in_capitals(text, tokens.starts[k], tokens.ends[k])]
+    keys, starts, ends, kinds = tokens.keys, tokens.starts, tokens.ends, tokens.kinds
+    inside = np.flatnonzero(flags & (_CONTENT | _LOWER | _START) == 0).tolist()
+    found = [k for k in inside if keys[k - 1] in ABBREVIATED_TITLES and k not in kinds]
+    written = ((k, text[starts[k] : ends[k]]) for k in np.flatnonzero(flags & (_LOWER | _INNER) == 0).tolist())
+    in_capitals = [k for k, word in written if word.isupper() and len(word) > 1 and k not in kinds]
+    short = (k for k in in_capitals if not flags[k] & _CONTENT and len(keys[k]) <= _MAX_ACRONYM)
+    acronyms = [k for k in short if keys[k] not in PIECES]
     if acronyms:  # none in a text, or a sentence, that is in capitals
-        words = zip(tokens.starts, tokens.ends, strict=True)
-        capitals = np.array([_is_in_capitals(text, start, end) for start, end in words])
+        capitals = np.zeros(len(flags), np.bool_)
+        capitals[in_capitals] = True
         small = (flags & (_LOWER | _UNCERTAIN | _INNER) != 0) & ~capitals
         sentence = np.cumsum(flags & _START != 0)
         loud = np.bincount(sentence, capitals) > np.maximum(np.bincount(sentence, small), 1)
         if capitals.sum() <= max(small.sum(), 1):
             found += [k for k in acronyms if not loud[sentence[k]]]
     return found
-
-
-def _is_in_capitals(text: str, start: int, end: int) -> bool:
-    return end - start > 1 and text[start:end].isupper()
 
 
 def _addressed(text: str, tokens: Tokens, title: Octets) -> list[int]:
