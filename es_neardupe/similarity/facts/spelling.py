@@ -34,6 +34,8 @@ _PLURALS = (
 )
 """Ends of words, and what they are in the plural: battery, shelf, knife, class, box, church, brush, cheval, luz,
 Rechnung, Option, Einheit, Möglichkeit, Gesellschaft; or for a woman: Lehrer."""
+_INFLECTIONS = frozenset(("e", "en", "n", "es", "s"))
+"""Ends of German nouns, which have a capital letter as names have: Frist and Fristen, Vertrag and Verträge."""
 _VOWELS = frozenset("aeiou")
 """The last letters of given names of which the other gender has another one, or none."""
 _BLANK_INSIDE = re.compile(r"(?<=\d)[ \u00a0\u2009\u202f-](?=\d)")
@@ -108,7 +110,8 @@ def is_variant(one: str, other: str, *, of_names: bool = False) -> bool:
     if short == long or not short:
         return True
     is_cut = (one.endswith(".") or not of_names) and len(short) >= 2 and long.startswith(short)
-    if is_cut or short in ABBREVIATED.get(long, ()) or _is_plural(short, long):
+    is_inflected = len(short) > 2 and long.startswith(short) and long[len(short) :] in _INFLECTIONS
+    if is_cut or is_inflected or short in ABBREVIATED.get(long, ()) or _is_plural(short, long):
         return True
     if _are_similar(short, long) and not (of_names and _are_other_names(short, long)):
         return True
