@@ -2,6 +2,7 @@
 
 #define UNCERTAIN 8
 #define INNER 16
+#define CAPITALS 32
 #define LOWER 4
 #define IS_FACT 255 /* until the flags of a token are known */
 
@@ -80,10 +81,11 @@ static int flags_of_word(const uint32_t *word, Py_ssize_t size, int begins, int 
     int flags = is_function_word ? 0 : CONTENT;
     if (is_lower)
         return flags | LOWER;
-    if (begins && !follows_label)
-        return flags | UNCERTAIN;
     int capitals = size > 1 && !is_small(word[size - 1]) ? is_in_capitals(word, size) : 0;
-    return capitals < 0 ? -1 : capitals ? flags : flags | INNER;
+    if (capitals < 0)
+        return -1;
+    flags |= capitals ? CAPITALS : 0;
+    return begins && !follows_label ? flags | UNCERTAIN : capitals ? flags : flags | INNER;
 }
 
 /* Whether a word before a full stop is abbreviated: a title, or an initial; -1 with an exception. A single capital that

@@ -26,9 +26,9 @@ CHINESE = "〇零一二两三四五六七八九十百千万萬亿億"
 """What Chinese numerals are made of."""
 _SIGNS = dict(zip("，．％￥：／－　٬٫٪", ",.%¥:/- ,.%", strict=True))
 """Signs of East Asian width, and Arabic ones of numbers, as the usual ones."""
-_MINUS = r"(?<![^\s(\[])–(?=[$€£]?\d)"
+_MINUS = re.compile(r"(?<![^\s(\[])–(?=[$€£]?\d)")
 """A dash that is written for a minus sign: ``–5``."""
-_OF_OTHER_SCRIPTS = re.compile(rf"[^\D0-9]|[{''.join(_SIGNS)}]|{_MINUS}")
+_OF_OTHER_SCRIPTS = re.compile(rf"[^\D0-9]|[{''.join(_SIGNS)}–]")
 _FRACTIONS = {
     "½": 1 / 2,
     "¼": 1 / 4,
@@ -48,7 +48,9 @@ def with_plain_digits(text: str) -> str:
 
 
 def _plain(sign: re.Match[str]) -> str:
-    return "-" if sign[0] == "–" else _SIGNS.get(sign[0]) or str(unicodedata.decimal(sign[0]))
+    if sign[0] == "–":
+        return "-" if _MINUS.match(sign.string, sign.start()) else "–"
+    return _SIGNS.get(sign[0]) or str(unicodedata.decimal(sign[0]))
 
 
 def decimal(text: str, *, keeps_zeros: bool = False) -> str:

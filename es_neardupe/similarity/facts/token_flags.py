@@ -39,9 +39,11 @@ class TokenFlag(IntFlag):
     """A word that is capitalised for its place: at the beginning of a sentence, or in a title of such words."""
     INNER = 16
     """A word that is capitalised elsewhere, and not in capitals throughout."""
+    CAPITALS = 32
+    """A word of several letters in capitals."""
 
 
-_START, _CONTENT, _LOWER, _UNCERTAIN, _INNER = (flag.value for flag in TokenFlag)
+_START, _CONTENT, _LOWER, _UNCERTAIN, _INNER, _CAPITALS = (flag.value for flag in TokenFlag)
 
 
 def flags_of(text: str, tokens: Tokens, title: int) -> Octets:
@@ -54,7 +56,7 @@ def flags_of(text: str, tokens: Tokens, title: int) -> Octets:
         )
     else:
         flags[:] = list(_found(text, tokens))
-    if names := _names_like_function_words(text, tokens, flags):
+    if names := _names_like_function_words(tokens, flags):
         flags[names] |= _CONTENT
     first = flags[:title]
     if 2 * np.count_nonzero((first & _CONTENT != 0) & (first & _LOWER == 0)) > title:
@@ -64,18 +66,15 @@ def flags_of(text: str, tokens: Tokens, title: int) -> Octets:
     return flags
 
 
-def _names_like_function_words(text: str, tokens: Tokens, flags: Octets) -> list[int]:
+def _names_like_function_words(tokens: Tokens, flags: Octets) -> list[int]:
     """The names that are spelled like function words: acronyms, and capitalised words after a title of address."""
-    keys, starts, ends, kinds = tokens.keys, tokens.starts, tokens.ends, tokens.kinds
+    keys, kinds = tokens.keys, tokens.kinds
     inside = np.flatnonzero(flags & (_CONTENT | _LOWER | _START) == 0).tolist()
     found = [k for k in inside if keys[k - 1] in ABBREVIATED_TITLES and k not in kinds]
-    written = ((k, text[starts[k] : ends[k]]) for k in np.flatnonzero(flags & (_LOWER | _INNER) == 0).tolist())
-    in_capitals = [k for k, word in written if word.isupper() and len(word) > 1 and k not in kinds]
-    short = (k for k in in_capitals if not flags[k] & _CONTENT and len(keys[k]) <= _MAX_ACRONYM)
-    acronyms = [k for k in short if keys[k] not in PIECES]
+    in_capitals = np.flatnonzero(flags & (_CAPITALS | _CONTENT) == _CAPITALS).tolist()
+    acronyms = [k for k in in_capitals if len(keys[k]) <= _MAX_ACRONYM and keys[k] not in PIECES]
     if acronyms:  # none in a text, or a sentence, that is in capitals
-        capitals = np.zeros(len(flags), np.bool_)
-        capitals[in_capitals] = True
+        capitals = flags & _CAPITALS != 0
         small = (flags & (_LOWER | _UNCERTAIN | _INNER) != 0) & ~capitals
         sentence = np.cumsum(flags & _START != 0)
         loud = np.bincount(sentence, capitals) > np.maximum(np.bincount(sentence, small), 1)
@@ -92,9 +91,10 @@ def _addressed(text: str, tokens: Tokens, title: Octets) -> list[int]:
         return text[tokens.ends[k - 1] : tokens.starts[k]]
 
     found: list[int] = []
+    has_label = ":" in text[: tokens.ends[len(title) - 1]]
     for first in range(1, len(title)):
         is_in_name = tokens.keys[first - 1] in BEFORE_NAMES and _IN_NAME.fullmatch(between(first))
-        if not (is_in_name or _AFTER_LABEL.fullmatch(between(first))):
+        if not (is_in_name or (has_label and _AFTER_LABEL.fullmatch(between(first)))):
             continue
         end = first
         while end < len(title) and not title[end] & _LOWER and end not in tokens.kinds:
@@ -118,11 +118,13 @@ def _found(text: str, tokens: Tokens) -> Iterator[int]:
         flags = _START if begins else 0
         if k not in tokens.kinds:
             flags |= 0 if key in FUNCTION_WORDS else _CONTENT
+            is_in_capitals = end - start > 1 and text[start:end].isupper()
+            flags |= _CAPITALS if is_in_capitals else 0
             if text[start].islower():
                 flags |= _LOWER
             elif begins and not (k and _AFTER_LABEL.fullmatch(between)):
                 flags |= _UNCERTAIN
-            elif end - start == 1 or not text[start:end].isupper():
+            elif not is_in_capitals:
                 flags |= _INNER
         yield flags
         before = end
