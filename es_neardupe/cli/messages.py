@@ -61,12 +61,11 @@ def warn_of_buckets(skipped: int, large: Sequence[Bucket]) -> None:
         )
 
 
-def warn_of_unprocessed(number: int, index: str) -> None:
-    """Warn of documents without keys, which no search by keys finds."""
+def warn_of_unprocessed(number: int, index: str, *, missing_in: str = "", noun: str = "document") -> None:
+    """Warn of documents without keys: they are in no group or pair, and no search by keys finds them."""
     if number:
-        documents = counted(
-            number, "document is not enriched and cannot be found", "documents are not enriched and cannot be found"
-        )
+        one, several = (f"{are} in no {missing_in}" if missing_in else "cannot be found" for are in ("is", "are"))
+        documents = counted(number, f"{noun} is not enriched and {one}", f"{noun}s are not enriched and {several}")
         warn(f"{documents}: run `{command('enrich', index)}`.")
 
 

@@ -198,6 +198,7 @@ def documents_answer(found: DocumentsReport) -> dict[str, Any]:
         "chunks_of_no_document": found.without or None,
         "not_compared": found.skipped or None,
         "changed_since_enrich": found.stale or None,
+        "not_enriched": found.unprocessed or None,
         "detection": _detection(found.min, found.detection, found.detection_cases),
     }
 

@@ -38,7 +38,8 @@ def test_documents_by_their_chunks(client: Client, index_name: str, server_cli: 
 
 
 def test_what_is_left_out_is_said(client: Client, index_name: str, server_cli: Cli) -> None:
-    """Chunks of no document, and chunks that changed since they got their keys. A chunk of two documents is shared."""
+    """Chunks of no document, not enriched, and changed since they got their keys. A chunk of two documents is
+    shared."""
     first, second, third = family("left out", 3, length=60)
     texts = {
         "a1": (first, ["a"]),
@@ -54,11 +55,13 @@ def test_what_is_left_out_is_said(client: Client, index_name: str, server_cli: C
     news.init(Settings(("text",)))
     news.enrich()
     change(client, index_name, "c1", {"text": "another text"})
+    put(client, index_name, {"late": {"text": first, "doc_id": ["d"]}})
     found = news.documents(by="doc_id")
     (pair,) = found.pairs
     assert (pair.a.document, pair.a.chunks, pair.a.matching) == ("a", 3, 2)
     assert (pair.b.document, pair.b.chunks, pair.b.matching) == ("b", 2, 2)
-    assert (found.documents, found.chunks, found.without, found.stale) == (2, 4, 1, 1)
+    assert (found.documents, found.chunks, found.without, found.stale, found.unprocessed) == (2, 4, 1, 1, 1)
     shown = server_cli("documents", index_name, "--by", "doc_id")
     assert "1 chunk has no value of doc_id: left out." in shown.err
     assert "1 chunk changed since it got its keys: run" in shown.err
+    assert "1 chunk is not enriched and is in no pair: run" in shown.err

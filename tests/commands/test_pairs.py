@@ -46,3 +46,18 @@ def test_group_and_pairs_with_a_wrong_min(client: Client, filled: str, server_cl
     for command in ("group", "pairs"):
         for minimum in ("0", "1.5", "nan"):
             refused(server_cli(command, filled, "--min", minimum), "--min", "(0, 1]", code=2)
+
+
+def test_documents_that_are_not_enriched_are_counted(client: Client, index_name: str, server_cli: Cli) -> None:
+    make_index(client, index_name, {"text": {"type": "text"}})
+    put(client, index_name, {id: {"text": " ".join(words("bridge", 60))} for id in "123"})
+    news = NearDupe(index_name, client)
+    news.init(SETTINGS)
+    news.enrich(query={"ids": {"values": ["1"]}})
+    found = news.pairs()
+    assert (len(found), found.unprocessed) == (0, 2)
+    shown = server_cli("pairs", index_name)
+    assert f"2 documents are not enriched and are in no pair: run `es-neardupe enrich {index_name}" in shown.err
+    news.enrich()
+    assert (len(news.pairs()), news.pairs().unprocessed) == (3, 0)
+    assert "not enriched" not in server_cli("pairs", index_name).err

@@ -1109,6 +1109,7 @@ def of_documents(case: Case) -> JSON:
         "candidates": _compared_across(case, by),
         "skipped": 0,
         "stale": index.count(lambda one: one.stale),
+        "unprocessed": index.count(lambda one: not one.processed),
     }
 
 

@@ -28,6 +28,7 @@ from es_neardupe.cli.messages import (
     warn_of_buckets,
     warn_of_detection,
     warn_of_texts,
+    warn_of_unprocessed,
 )
 from es_neardupe.cli.output import ask, check_output, print_json, print_table, progress_bars, say, show, warn
 from es_neardupe.cli.run_log import result
@@ -228,13 +229,7 @@ def _warn_of_groups(report: GroupReport) -> None:
     warn_of_detection(report.rules.min, report.detection, report.detection_cases)
     name = report.index
     scope, mirrored = report.scope, report.writes.mirrored
-    if scope.unprocessed:
-        documents = counted(
-            scope.unprocessed,
-            "document is not enriched and is in no group",
-            "documents are not enriched and are in no group",
-        )
-        warn(f"{documents}: run `{command('enrich', name)}`.")
+    warn_of_unprocessed(scope.unprocessed, name, missing_in="group")
     if mirrored is not None and mirrored.left:
         warn(
             f"{counted(mirrored.left, 'document changed before its', 'documents changed before their')} group id was "

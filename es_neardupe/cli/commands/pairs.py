@@ -17,6 +17,7 @@ from es_neardupe.cli.messages import (
     warn_of_boilerplate,
     warn_of_buckets,
     warn_of_detection,
+    warn_of_unprocessed,
 )
 from es_neardupe.cli.output import (
     check_output,
@@ -99,6 +100,7 @@ def pairs(
             "documents changed since they got their keys",
         )
         warn(f"{documents}: run `{command('enrich', index)}`.")
+    warn_of_unprocessed(found.unprocessed, index, missing_in="pair")
 
 
 def _show(shown: list[Pair], measure: str, *, several: bool, facts: bool = False) -> None:

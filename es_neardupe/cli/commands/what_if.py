@@ -8,7 +8,7 @@ from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson, IndexName
 from es_neardupe.cli.connection import open_index
 from es_neardupe.cli.derived import with_options_of
-from es_neardupe.cli.messages import range_text, warn_of_detection
+from es_neardupe.cli.messages import range_text, warn_of_detection, warn_of_unprocessed
 from es_neardupe.cli.output import print_json, print_table, progress_bars, say, warn
 from es_neardupe.commands.what_if import what_if as library
 from es_neardupe.options import DEFAULT_PREFIX
@@ -68,10 +68,4 @@ def _warn(found: WhatIfReport) -> None:
             f"{counted(found.corrupt, 'document has unreadable keys', 'documents have unreadable keys')}: run "
             f"`{command('enrich', name)} --all`."
         )
-    if found.unprocessed:
-        documents = counted(
-            found.unprocessed,
-            "document is not enriched and is in no group",
-            "documents are not enriched and are in no group",
-        )
-        warn(f"{documents}: run `{command('enrich', name)}`.")
+    warn_of_unprocessed(found.unprocessed, name, missing_in="group")

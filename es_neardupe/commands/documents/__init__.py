@@ -106,4 +106,5 @@ def documents(
         skipped=found.candidates.skipped,
         large_buckets=with_passages(index, found.corpus, found.classes, found.candidates.large),
         stale=int(changed.sum()),
+        unprocessed=index.documents.count(index.target.stale()),
     )

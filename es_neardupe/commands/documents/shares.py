@@ -76,6 +76,8 @@ class DocumentsReport(Tabular):
     large_buckets: tuple[Bucket, ...]
     stale: int
     """Chunks whose text has changed since it was fingerprinted: they count nowhere."""
+    unprocessed: int
+    """Chunks without a fingerprint of the index's scheme: they count nowhere."""
 
     def table(self) -> Table:
         """A row for each pair."""

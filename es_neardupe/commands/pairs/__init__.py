@@ -123,6 +123,7 @@ def pairs(
         skipped=candidates.skipped,
         large_buckets=with_passages(index, corpus, classes, candidates.large),
         stale=int(changed.sum()),
+        unprocessed=index.documents.count(index.target.stale()),
         _references=corpus.references,
         _classes=classes.only(~changed),
         _left=left,

@@ -137,6 +137,8 @@ class PairsReport(Sequence[Pair], Tabular):
     large_buckets: tuple[Bucket, ...]
     stale: int
     """Documents whose text has changed since it was fingerprinted: in no pair."""
+    unprocessed: int
+    """Documents without a fingerprint of the index's scheme: in no pair."""
     _references: Sequence[Reference]
     _classes: RowLists
     """Rows with equal texts."""

@@ -49,6 +49,7 @@ def found(draw: st.DrawFn) -> tuple[PairsReport, Any, Any]:
         skipped=0,
         large_buckets=(),
         stale=0,
+        unprocessed=0,
         _references=[(*one, None) for one in every_address],
         _classes=RowLists.of(rows),
         _left=np.array([a for a, _ in linked], np.intp),
