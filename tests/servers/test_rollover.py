@@ -16,7 +16,7 @@ from unit_tools import index_of
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.commands.watch.rounds import Round, may_succeed_later
-from es_neardupe.errors import BeingMigrated, InputError, LeaseHeld, NotInitialised, RolledOver
+from es_neardupe.errors import BeingMigrated, InputError, LeaseHeld, NotInitialised, RolledOver, SchemeMismatch
 from es_neardupe.index.hidden_indices import HiddenDocuments, HiddenIndex, ensure, hidden_index_name
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.migration_state import Phase, phase_of
@@ -321,6 +321,15 @@ def test_a_template_of_the_users_gives_later_indices_our_fields(
     enriched = NearDupe(name, client).enrich()
     assert (enriched.prepared, enriched.scope.current, enriched.writes.written) == ((), 1, 2)
     assert NearDupe(name, client).group().groups.largest == 3
+
+
+@pytest.mark.parametrize("sidecar", [False, True], ids=["inline", "sidecar"])
+def test_other_settings_are_for_all_indices(rolling: Rolling, client: Client, sidecar: bool) -> None:
+    """`init` with other settings names the migration of what the user named, not that of one of its indices."""
+    rolling.roll()
+    NearDupe(rolling.name, client).init(SETTINGS, sidecar=sidecar)
+    with pytest.raises(SchemeMismatch, match=f"`es-neardupe migrate {rolling.name}`"):
+        NearDupe(rolling.name, client).init(Settings(("text",), threshold=0.7), sidecar=sidecar)
 
 
 def test_names_that_overlap_exclude_each_other(rolling: Rolling, client: Client) -> None:

@@ -202,7 +202,7 @@ def init_inline(index: UnpreparedIndex, metadata: IndexMetadata, by_texts: ByTex
     next_prepared = None
     if rollover is not None:
         next_prepared = next_index_has(index.client, rollover, settings.prefix, settings.to_meta())
-    to_prepare = [one for one, mapping in mappings.items() if _is_incomplete(one, mapping, settings)]
+    to_prepare = [one for one in mappings if _is_incomplete(index, one)]
     for one in to_prepare:
         _check_group_field(index, one)
     if to_prepare:
@@ -315,11 +315,12 @@ def _create_index(index: UnpreparedIndex, mapping: Mapping[str, Any]) -> None:
             raise
 
 
-def _is_incomplete(name: str, mapping: Mapping[str, Any], settings: Settings) -> bool:
-    """Whether an index lacks the settings or any of the fields.
+def _is_incomplete(index: UnpreparedIndex, name: str) -> bool:
+    """Whether a concrete index lacks the settings or any of the fields.
 
     Raises `SchemeMismatch`, `IndexUnusable` or `MappingConflict` if they cannot be added.
     """
+    mapping, settings = index.mappings[name], index.settings
     stored = stored_settings(mapping, settings.prefix)
     adds_group_field = stored is not None and stored.group_field is None and settings.group_field is not None
     kept = replace(stored, group_field=settings.group_field) if stored and adds_group_field else stored
@@ -328,7 +329,7 @@ def _is_incomplete(name: str, mapping: Mapping[str, Any], settings: Settings) ->
     if kept is not None and (differences := kept.differences(settings)):
         raise SchemeMismatch(
             f"Index {name} is already initialised with other settings ({'; '.join(differences)}). Use those, or switch "
-            f"to the others with `{command('migrate', name)}`, or choose another {option('prefix')}."
+            f"to the others with `{command('migrate', index.name)}`, or choose another {option('prefix')}."
         )
     properties = mapping.get("properties", {})
     check_source(name, mapping, settings)

@@ -228,7 +228,8 @@ class Sidecars:
         if differences := stored.differences(settings):
             raise SchemeMismatch(
                 f"Index {index} already has a sidecar index with other settings ({'; '.join(differences)}). Use those, "
-                f"or switch to the others with `{command('migrate', index)}`, or choose another {option('prefix')}."
+                f"or switch to the others with `{command('migrate', self._index.name)}`, or choose another "
+                f"{option('prefix')}."
             )
         return self.write_group is not writes_group(known)
 
