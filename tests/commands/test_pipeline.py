@@ -16,6 +16,7 @@ import java_client
 import pytest
 from conftest import Cli
 from opensearchpy import OpenSearch, helpers
+from rollover_tools import rolled
 from server_tools import (
     JSON,
     TEXT,
@@ -259,6 +260,24 @@ def test_another_name_of_the_index(painless: Client, news: NearDupe) -> None:
     use(painless, f"{index}-copy", DEFAULT, None)
     news.init(SETTINGS)
     assert alias.pipeline("remove").deleted == (name,)
+
+
+@pytest.mark.parametrize("role", ["default", "final"])
+def test_an_index_without_the_pipeline_of_the_others(painless: Client, server_cli: Cli, role: str) -> None:
+    """After a rollover, `doctor` names the command that lets the pipeline process the new index too."""
+    with rolled(painless, "stream") as logs:
+        news = NearDupe(logs.name, painless)
+        news.init(SETTINGS)
+        name = server_cli("pipeline", logs.name, "install", f"--{role}", "--json").json["pipeline"]
+        new = logs.roll()
+        news.enrich()  # prepares the new index
+        assert (used(painless, new), news.pipeline().state) == ((None, None), "partly")
+        (message,) = (one.message for one in news.doctor() if one.name == "pipeline")
+        command = message.split("`")[1]
+        assert command == f"es-neardupe pipeline {logs.name} install --{role}"
+        assert server_cli(*command.split()[1:]).code == 0
+        assert (name in used(painless, new), news.pipeline().state, pipeline_check(news)) == (True, role, ["ok"])
+        assert news.pipeline("remove").deleted == (name,)
 
 
 def test_a_changed_pipeline_is_not_replaced(painless: Client, news: NearDupe) -> None:

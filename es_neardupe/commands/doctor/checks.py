@@ -318,8 +318,11 @@ def pipeline(index: Index) -> Iterator[Check]:
             message = f"the ingest pipeline {pipeline} of {some} is missing, so the server rejects its documents: {how}"
             yield Check("pipeline", "error", message)
         elif state in ("outdated", "partly"):
-            why = "is of other settings" if state == "outdated" else "processes only some of the indices"
-            message = f"the ingest pipeline for new keys {why}: run `{command('pipeline', name)} install`"
+            why, role = "is of other settings", ""
+            if state == "partly":
+                final = any(one.final == own.name for one in own.of_indices.values())
+                why, role = "processes only some of the indices", " --final" if final else " --default"
+            message = f"the ingest pipeline for new keys {why}: run `{command('pipeline', name)} install{role}`"
             yield Check("pipeline", "warning", message)
         elif state == "stored":
             yield Check("pipeline", "ok", f"{own.name} is stored; the index does not use it by itself")
