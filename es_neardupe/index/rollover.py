@@ -58,14 +58,16 @@ def alias_named(aliases: Iterable[RolloverAlias], name: str) -> RolloverAlias | 
     return next((one for one in aliases if one.name == name), None)
 
 
-def next_index_has(client: Client, alias: RolloverAlias, prefix: str, meta: Mapping[str, Any]) -> bool | None:
-    """Whether the index templates give the next index of an alias these settings; None if the user may not ask."""
+def settings_of_next(client: Client, alias: RolloverAlias, prefix: str) -> Mapping[str, Any] | None:
+    """The settings, as they are stored in a mapping, that the index templates give the next index of an alias: empty if
+    they give none, None if the user may not ask."""
     try:
         answer = client.request("POST", _simulation(client, alias))
     except RequestError:  # not permitted
         return None
     mappings: JSON = (answer or {}).get("template", {}).get("mappings", {})
-    return bool(mappings.get("_meta", {}).get(prefix) == meta)
+    found: Mapping[str, Any] = mappings.get("_meta", {}).get(prefix, {})
+    return found
 
 
 def _simulation(client: Client, alias: RolloverAlias) -> str:

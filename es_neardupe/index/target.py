@@ -304,7 +304,7 @@ def open_target(
     stored = {index: stored_settings(mapping, prefix) for index, mapping in mappings.items()}
     new = tuple(index for index, settings in stored.items() if settings is None)
     check_unprepared(name, prefix, mappings, aliases, new=new, prepared=stored.keys() - set(new), adopting=adopting)
-    settings = common_settings(stored, name)
+    settings = common_settings(stored, name, aliases)
     if settings.groups_only and not groups:
         raise IndexUnusable(
             f"The prefix {prefix!r} of index {name} holds groups that `duplicates` wrote, and no keys: use another "
@@ -455,15 +455,20 @@ def stored_group_field(mappings: Iterable[Mapping[str, Any]], prefix: str) -> st
     return next((one.group_field for one in stored if one is not None and one.group_field is not None), None)
 
 
-def common_settings(stored: Mapping[str, Settings | None], name: str) -> Settings:
+def common_settings(
+    stored: Mapping[str, Settings | None], name: str, aliases: Collection[RolloverAlias] = ()
+) -> Settings:
     """The settings that all indices have in common, except those without any. Raises `SchemeMismatch` if they
-    differ."""
+    differ. ``aliases``: the rollover aliases of the indices."""
     (first, settings), *others = [(index, one) for index, one in stored.items() if one is not None]
     for index, other in others:
         if differences := settings.differences(other):
+            rolled_over = not not_rolled_over(aliases, new=[index], prepared=[first])
+            clean, enrich = command("clean", index), command("enrich", name)
+            mend = f", or run `{clean}`, then `{enrich}`, which prepares {index} like {first}" if rolled_over else ""
             raise SchemeMismatch(
                 f"The indices of {name!r} have different settings: {first} has {'; '.join(differences)} as in {index}. "
-                f"Name one of them."
+                f"Name one of them{mend}."
             )
     return settings
 

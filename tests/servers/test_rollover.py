@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
@@ -330,6 +332,40 @@ def test_other_settings_are_for_all_indices(rolling: Rolling, client: Client, si
     NearDupe(rolling.name, client).init(SETTINGS, sidecar=sidecar)
     with pytest.raises(SchemeMismatch, match=f"`es-neardupe migrate {rolling.name}`"):
         NearDupe(rolling.name, client).init(Settings(("text",), threshold=0.7), sidecar=sidecar)
+
+
+def suggested(message: str) -> list[list[str]]:
+    """The commands that a message names, each as arguments."""
+    return [shlex.split(one)[1:] for one in re.findall("`(es-neardupe .+?)`", message)]
+
+
+def test_a_template_with_the_settings_before_a_migration(rolling: Rolling, client: Client, server_cli: Cli) -> None:
+    """`doctor` names what prints the new template; without it, the message that stops all commands names a way out."""
+    name = rolling.name
+    rolling.add(0, 2)
+    server_cli("init", name, "--field", "text")
+    template = server_cli("init", name, "--field", "text", "--template").json
+    client.request("PUT", path("_component_template", name), body=template)
+    client.request("PUT", path("_index_template", name), body=rolling.template | {"composed_of": [name]})
+    dupes = NearDupe(name, client)
+    dupes.enrich()
+    server_cli("migrate", name, "--threshold", "0.7", "--yes")
+    (before,) = (one.message for one in dupes.doctor() if one.name == "rollover")
+    assert f"an index template adds the neardupe fields to the next index of {name} with other settings" in before
+    new = rolling.roll()
+    rolling.add(2, 3)
+    assert NearDupe(new, client).enrich().writes.written == 1  # old keys
+    with pytest.raises(SchemeMismatch, match=f"as in {new}. Name one of them, or run") as stopped:
+        dupes.stats()
+    assert "scheme" in {one.name for one in dupes.doctor() if one.level == "error"}
+    clean, enrich = suggested(str(stopped.value))
+    assert server_cli(*clean, "--yes").code == 0
+    assert server_cli(*enrich).code == 0
+    assert (dupes.group().groups.largest, dupes.stats().scope.unprocessed) == (3, 0)
+    client.request("PUT", path("_component_template", name), body=server_cli(*suggested(before)[0]).json)
+    assert {one.level for one in dupes.doctor() if one.name == "rollover"} == {"ok"}
+    rolling.roll()
+    assert dupes.stats().scope.documents == 3
 
 
 def test_names_that_overlap_exclude_each_other(rolling: Rolling, client: Client) -> None:

@@ -29,7 +29,7 @@ from es_neardupe.index.mapping import WHOLE_TEXTS, check_source, check_text_fiel
 from es_neardupe.index.migration_state import Phase, next_prefix, phase_of
 from es_neardupe.index.on_server import folding, ingest_pipeline
 from es_neardupe.index.permissions import Blocks, block_names, blocks_of, how_to_unblock, partly_visible
-from es_neardupe.index.rollover import RolloverAlias, next_index_has
+from es_neardupe.index.rollover import RolloverAlias, settings_of_next
 from es_neardupe.index.runs import lease
 from es_neardupe.index.runs.tuning import records
 from es_neardupe.index.settings import Settings
@@ -263,18 +263,23 @@ def rollover(index: Index) -> Iterator[Check]:
     if index.storage.sidecars:
         yield Check("rollover", "ok", f"`enrich` creates a sidecar index for each new index of {name}")
         return
-    has_fields = next_index_has(index.client, index.target.rollover_alias, prefix, index.settings.to_meta())
-    if has_fields is None:
+    coming = settings_of_next(index.client, index.target.rollover_alias, prefix)
+    if coming is None:
         yield Check("rollover", "ok", f"not checked: this user may not read the index template of {name}")
-    elif has_fields:
+    elif coming == index.settings.to_meta():
         yield Check("rollover", "ok", f"an index template adds the {prefix} fields to the next index of {name}")
     else:
+        added = f"no index template adds the {prefix} fields to the next index of {name}"
+        stop = "other commands stop until `enrich` has run"
+        if coming:
+            added = f"an index template adds the {prefix} fields to the next index of {name} with other settings"
+            stop = "all commands stop"
+        options = index.settings.as_options()
         yield Check(
             "rollover",
             "warning",
-            f"no index template adds the {prefix} fields to the next index of {name}: after a rollover, other commands "
-            f"stop until `enrich` has run; `{command('init', name)} --template` with the options of init prints what "
-            f"the template needs",
+            f"{added}: after a rollover, {stop}; `{command('init', name)} {options} --template` prints what the "
+            f"template needs",
         )
 
 

@@ -38,7 +38,7 @@ from es_neardupe.index.hidden_indices import check_names
 from es_neardupe.index.index import Index
 from es_neardupe.index.mapping import check_relations, check_source, check_text_fields, relations_to_skip
 from es_neardupe.index.permissions import check_writable
-from es_neardupe.index.rollover import RolloverAlias, alias_named, next_index_has
+from es_neardupe.index.rollover import RolloverAlias, alias_named, settings_of_next
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.slices import external_version, random_hits
 from es_neardupe.index.storage.sidecar.indices import Sidecars
@@ -201,7 +201,8 @@ def init_inline(index: UnpreparedIndex, metadata: IndexMetadata, by_texts: ByTex
     _check_hidden_names(index, rollover)
     next_prepared = None
     if rollover is not None:
-        next_prepared = next_index_has(index.client, rollover, settings.prefix, settings.to_meta())
+        coming = settings_of_next(index.client, rollover, settings.prefix)
+        next_prepared = None if coming is None else coming == settings.to_meta()
     to_prepare = [one for one in mappings if _is_incomplete(index, one)]
     for one in to_prepare:
         _check_group_field(index, one)

@@ -296,7 +296,7 @@ def open_sidecar_target(
             f"run `{command('init', name)} --field FIELD --sidecar` with the same settings again."
         )
     check_unprepared(name, prefix, mappings, aliases, new=new, prepared=sidecars.keys(), adopting=adopting)
-    settings = common_settings({index: stored_settings(one, prefix) for index, one in sidecars.items()}, name)
+    settings = common_settings({index: stored_settings(one, prefix) for index, one in sidecars.items()}, name, aliases)
     for index, mapping in sidecars.items():
         check_fields(sidecar_name(index, prefix), mapping, settings)
         if texts:
