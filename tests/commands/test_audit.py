@@ -309,6 +309,22 @@ def test_several_indices(client: Client, index_name: str, server_cli: Cli) -> No
     assert f"{names[1]}/d-0" in server_cli("audit", f"{index_name}-*").out
 
 
+@pytest.mark.parametrize("sample", [10_000, 1])
+def test_an_id_under_two_routings(client: Client, index_name: str, sample: int) -> None:
+    """These are two documents, each with its own text."""
+    make_index(client, index_name, settings={"number_of_shards": 3})
+    for routing, text in zip("ad", family("routings", 2), strict=True):
+        put(client, index_name, {"1": {"text": text}}, routing=routing)
+    assert len(hits(client, index_name)) == 2  # in two shards
+    news = NearDupe(index_name, client)
+    news.init(Settings(("text",)))
+    news.enrich()
+    assert news.group().groups.grouped == 2
+    report = news.audit(sample=sample)
+    assert (report.documents, report.sampled, report.wrong) == (2, min(sample, 2), ())
+    assert (report.recall.pairs, report.recall.found) == (1, 1)
+
+
 TRUTH = "senate_press/sample_12_senators.exact_pairs.tsv"
 
 

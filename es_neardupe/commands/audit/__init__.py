@@ -76,8 +76,8 @@ def audit(
     scope = audited_scope(index, chosen, max_bucket=max_bucket, slices=run["slices"], progress=progress)
     claims = VerifiedPairsCheck(index, scope, minimum, progress)
     held = claims.boilerplate()
-    texts = SampleTexts(frozenset(scope.sample.addresses), InvertedIndex(scope.features), minimum, held)
-    counts = RecallCounts(len(scope.sample.addresses))
+    texts = SampleTexts(frozenset(scope.sample.references), InvertedIndex(scope.features), minimum, held)
+    counts = RecallCounts(len(scope.sample.references))
     for pairs, others, apart in pairs_of_sample(scope, texts, index, progress):
         claims.confirm(pairs, scope.sample, others)
         verdict = verdicts(scope.candidacy, scope.sample, others, pairs.inside, pairs.given)
@@ -86,7 +86,7 @@ def audit(
     members = list(memberships(index, chosen, scope, minimum)) if grouped_by_resemblance(index) else None
     wrong = [*claims.denied(), *(one for one in members or () if not one.is_right)]
     claimed = len(claims) + len(members or ())
-    whole = len(scope.sample.addresses) >= total
+    whole = len(scope.sample.references) >= total
     return AuditReport(
         index=index.name,
         indices=index.target.indices,
@@ -95,7 +95,7 @@ def audit(
         max_bucket=max_bucket,
         seed=seed,
         documents=total,
-        sampled=len(scope.sample.addresses),
+        sampled=len(scope.sample.references),
         recall=counts.all.recall(whole),
         within=counts.within.recall(whole),
         boilerplate=held,

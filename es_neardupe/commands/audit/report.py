@@ -285,7 +285,7 @@ class RecallCounts:
             least = np.sort(similarity[numbers])[-_EXAMPLES:][0]
             examples = self._examples[loss]
             for k in numbers[similarity[numbers] >= least].tolist():
-                both = ordered(sample.addresses[inside[k]], others.addresses[given[k]])
+                both = ordered(sample.address(inside[k]), others.address(given[k]))
                 examples.append(MissedPair(*both, float(similarity[k])))
             self._examples[loss] = sorted(examples, key=lambda one: (-one.similarity, one.a, one.b))[:_EXAMPLES]
 

@@ -280,11 +280,11 @@ def memberships(index: Index, sample: Sequence[Reference], scope: _AuditScope, m
         hits = [*(hit for hit, _ in members), *principals.values()]
         conditions = states_of(hits, settings).among(scope.candidacy).condition
         judged = zip(hits, conditions, features_of(hits, index.settings), strict=True)
-        unchanged = {hit.address: texts for hit, condition, texts in judged if condition == FOUND}
+        unchanged = {hit.reference: texts for hit, condition, texts in judged if condition == FOUND}
         for member, grouping in members:
             principal = principals.get(grouping.group)
-            if principal is not None and {member.address, principal.address} <= unchanged.keys():
-                actual = resemblance(unchanged[member.address], unchanged[principal.address])
+            if principal is not None and {member.reference, principal.reference} <= unchanged.keys():
+                actual = resemblance(unchanged[member.reference], unchanged[principal.reference])
                 yield _Membership(*ordered(member.address, principal.address), grouping.similarity, actual)
 
 

@@ -23,7 +23,7 @@ from es_neardupe.keys.arrays import U64, Flags, Floats, Ints, Positions
 from es_neardupe.keys.shingles import features
 from es_neardupe.options import MAX_SLICES
 from es_neardupe.progress import Progress
-from es_neardupe.records import Address, Hit
+from es_neardupe.records import Hit, Reference
 from es_neardupe.similarity.formulas import resemblances
 from es_neardupe.verification.boilerplate import Boilerplate
 
@@ -119,7 +119,7 @@ class TruePairs(NamedTuple):
 class SampleTexts:
     """The texts of a sample, and when another one makes a true pair with them."""
 
-    addresses: frozenset[Address]
+    references: frozenset[Reference]
     inverted: InvertedIndex
     """The features of the sample."""
     minimum: float
@@ -132,7 +132,7 @@ class SampleTexts:
 
     def compared(self, hits: Sequence[Hit], settings: Settings) -> Iterator[TruePairs]:
         """The true pairs with documents that are not in the sample, in blocks."""
-        others = [hit for hit in hits if hit.address not in self.addresses]
+        others = [hit for hit in hits if hit.reference not in self.references]
         read = features_of(others, settings)
         for pairs in self.inverted.similar(read, self.minimum):
             inside, given, similarity = pairs

@@ -22,7 +22,7 @@ from es_neardupe.keys.arrays import U64, Bytes, Flags, Ints, Numbers, Positions
 from es_neardupe.keys.bands import share_keys
 from es_neardupe.keys.fingerprint import fingerprints
 from es_neardupe.keys.text import packed_hashes
-from es_neardupe.records import Address, Fingerprint, FingerprintColumns, Hit, State, TextClasses
+from es_neardupe.records import Address, Fingerprint, FingerprintColumns, Hit, Reference, State, TextClasses
 
 
 class LossReason(str, Enum):
@@ -88,7 +88,7 @@ _REASONS = {State.TOO_LARGE: LossReason.TOO_LARGE, State.FAILED: LossReason.FAIL
 class DocumentStates:
     """Documents with the properties that decide whether they are found, as columns. n documents, b bands."""
 
-    addresses: list[Address]
+    references: list[Reference]
     condition: NDArray[np.int8]
     """`FOUND` if the stored fingerprint is that of the current text, else the reason. Shape (n,)."""
     altered: Flags
@@ -110,7 +110,11 @@ class DocumentStates:
     def joined(cls, parts: Sequence[DocumentStates]) -> DocumentStates:
         """All parts (at least one) in one table."""
         columns = {name: np.concatenate([getattr(one, name) for one in parts]) for name in cls.__slots__[1:]}
-        return cls([address for one in parts for address in one.addresses], **columns)
+        return cls([reference for one in parts for reference in one.references], **columns)
+
+    def address(self, number: int) -> Address:
+        """Index and id of a document."""
+        return Address(*self.references[number][:2])
 
     def among(self, candidacy: Candidacy) -> DocumentStates:
         """The documents with their classes among the candidates of an index. Those that were written after its keys
@@ -175,7 +179,7 @@ def states_of(hits: Sequence[Hit], settings: Settings) -> DocumentStates:
     codes = np.array([FOUND if loss is None else _CODES[loss] for loss in condition], np.int8)
     tokens = np.array([now.tokens for now in current], np.int64)
     return DocumentStates(
-        addresses=[hit.address for hit in hits],
+        references=[hit.reference for hit in hits],
         condition=codes,
         altered=np.array([bool(old) and old != now.bands for old, now in zip(keys, current, strict=True)], np.bool_),
         content=packed_hashes([now.content if use else "" for now, use in zip(current, usable, strict=True)]),
