@@ -73,6 +73,21 @@ def test_what_to_keep(client: Client, grouped: str, server_cli: Cli) -> None:
     assert "4 groups: 4 documents to keep, 10 redundant. Nothing was deleted." in done.out + done.err
 
 
+def test_what_only_a_decision_holds_together(client: Client, index_name: str, server_cli: Cli) -> None:
+    """A document that a reviewer put into the group is not redundant, because it matches no other."""
+    make_index(client, index_name)
+    put(client, index_name, {id: {"text": " ".join(words(id, 60))} for id in ("one", "other")})
+    news = NearDupe(index_name, client)
+    news.init(Settings(("text",)))
+    news.enrich()
+    news.decide("same", "one", ["other"], author="ann")
+    assert news.group().groups.grouped == 2
+    (advice,) = news.suggest_keep()
+    assert (advice.is_principal, advice.redundant, advice.less_similar) == (True, (), 1)
+    shown = server_cli("groups", index_name, "--suggest-keep")
+    assert "1 document is left out, because it does not match the document to keep." in shown.err
+
+
 def test_what_must_not_be_deleted(client: Client, index_name: str, server_cli: Cli, tmp_path: Path) -> None:
     """Documents that were written again, and those that match the principal but not the document to keep."""
     some = words("kept", 100)

@@ -218,10 +218,10 @@ def _show_advice(found: list[KeepAdvice]) -> None:
     if less := sum(one.less_similar for one in found):
         documents = counted(
             less,
-            "document is left out, because it matches the principal",
-            "documents are left out, because they match the principal",
+            "document is left out, because it does not match",
+            "documents are left out, because they do not match",
         )
-        warn(f"{documents}, but not the document to keep.")
+        warn(f"{documents} the document to keep.")
 
 
 def show_groups(found: list[Group], members: int = 5) -> None:

@@ -61,7 +61,8 @@ class KeepAdvice:
     changed: int
     """Documents left out because their text is not the one that was grouped, or because they were deleted."""
     less_similar: int
-    """Documents left out because they match the principal, but not the document to keep."""
+    """Documents left out because they do not match the document to keep: other documents of the group, or decisions,
+    hold them in it."""
     is_principal: bool
     """Whether the document to keep is the principal."""
     reviewer: str | None = None
