@@ -263,3 +263,5 @@ def test_two_indices_behind_an_alias(client: Client, index_name: str, server_cli
     assert {(hit.index, hit.id), (other.index, other.id)} == {(f"{index_name}-{part}", "one") for part in "ab"}
     shown = server_cli("search", alias, "bridge", "--expand", "--field", "n")
     assert all(f"{index_name}-{part}/one" in shown.out for part in "ab")
+    collapsed = server_cli("search", alias, "bridge", "--field", "n")
+    assert f"{hit.index}/one" in collapsed.out  # though all documents shown are of one index

@@ -300,3 +300,16 @@ def test_an_open_handle_reads_aliases_again(own: str, client: Client, monkeypatc
     monkeypatch.setattr(opening, "_REMEMBERED", 0)
     with pytest.raises(IndexUnusable, match="has a filter"):
         neardupe.similar(id="d0")
+
+
+def test_hits_in_one_of_several_indices(client: Client, index_name: str, server_cli: Cli) -> None:
+    """The table names the index of each document, as the option --id takes it."""
+    names = [f"{index_name}-a", f"{index_name}-b"]
+    for name in names:
+        make_index(client, name)
+        put(client, name, {"1": {"text": TEXTS["d0"]}})
+    NearDupe(f"{index_name}-*", client).init(Settings(("text",)))
+    NearDupe(f"{index_name}-*", client).enrich()
+    shown = server_cli("similar", f"{index_name}-*", "--id", f"{names[0]}/1")
+    assert f"{names[1]}/1" in shown.out
+    assert f"{names[0]}/1" in server_cli("similar", f"{index_name}-*", "--id", f"{names[1]}/1").out

@@ -94,7 +94,7 @@ def _read(file: str) -> dict[str, Any]:
 
 
 def _show(found: SearchReport, expand: bool) -> None:
-    several = len({index for hit in (*found.hits, *found.apart) for index in _indices(hit)}) > 1
+    several = len(found.indices) > 1
     if found.hits:
         heads = ["score", "id", *found.hits[0].fields, "in the same group"]
         print_table(heads, [row for hit in found.hits for row in _rows(hit, several, expand)])
@@ -103,10 +103,6 @@ def _show(found: SearchReport, expand: bool) -> None:
         print_table(["score", "id", *found.apart[0].fields], rows, title="Documents without a group id")
     if not found.hits and not found.apart:
         show(f"No hits after the first {found.start:,}.")
-
-
-def _indices(hit: SearchHit) -> set[str]:
-    return {hit.index, *(one.index for one in hit.members), *(one.index for one in hit.related)}
 
 
 def _rows(hit: SearchHit, several: bool, expand: bool, related: str = "") -> Iterator[tuple[object, ...]]:

@@ -71,7 +71,7 @@ def show_similar(found: SimilarReport) -> None:
     state = found.query["state"]
     if state not in ("signed", "short"):
         warn(f"The text is {state}: it has no keys, and no near-duplicates can be found by them.")
-    several = len({hit.index for hit in (*found.hits, *found.related)}) > 1
+    several = len(found.indices) > 1
     folded = any(hit.copies for hit in (*found.hits, *found.related))
     if found.hits:
         names = list(found.hits[0].fields)

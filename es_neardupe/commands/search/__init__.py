@@ -76,6 +76,7 @@ def search(
         size=size,
         hits=tuple(hits),
         apart=tuple(hit_of(request, hit, None) for hit in page.apart),
+        indices=index.target.indices,
     )
 
 

@@ -81,6 +81,8 @@ class SearchReport:
     hits: tuple[SearchHit, ...]
     apart: tuple[SearchHit, ...]
     """The same page of the documents without a group id."""
+    indices: tuple[str, ...]
+    """Concrete indices that were searched."""
 
     def __repr__(self) -> str:
         return one_line(

@@ -113,6 +113,7 @@ def similar(
                 match.measure, match.min, index.settings.scheme, TextLength.of(fingerprint)
             ),
             weights=match.weights,
+            indices=index.target.indices,
             _shown=shown.names,
         )
 

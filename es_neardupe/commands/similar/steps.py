@@ -101,6 +101,8 @@ class SimilarReport(Tabular):
     """For other measures than the resemblance: probabilities of some kinds of documents to be candidates."""
     weights: WeightsUsed | None
     """For the measure weighted: the source of the weights."""
+    indices: tuple[str, ...]
+    """Concrete indices that were searched."""
     other_facts: int = 0
     """With ``facts``: candidates that are similar enough, but differ in these facts."""
     related: tuple[SimilarHit, ...] = ()

@@ -216,7 +216,7 @@ def test_json_of_similar(capsys: pytest.CaptureFixture[str]) -> None:
     """The shape that the documentation promises."""
     hit = SimilarHit("i", "1", 0.875, 12, "g", fields={"title": "One"})
     answer = SimilarReport(
-        {"index": "i", "id": "0"}, (hit,), 3, 3, 0, Detection(0.5, 0.25), "resemblance", 1.0, (), None
+        {"index": "i", "id": "0"}, (hit,), 3, 3, 0, Detection(0.5, 0.25), "resemblance", 1.0, (), None, ("i",)
     )
     print_lines([similar_json(answer)])
     found = json.loads(capsys.readouterr().out)

@@ -284,7 +284,7 @@ def test_search() -> None:
     copies = (Copy("news", NASTY, 0.93, False, FIELDS), Copy("news", "new", None, False, {}))
     hits = (SearchHit("news", NASTY, 1.0, "g1", 150, FIELDS, copies),)
     apart = (SearchHit("news", "alone", 1.0, None, 0, {"title": ""}, ()),)
-    result = SearchReport("news", 151, 1, 1, 2, 20, 1, hits, apart)
+    result = SearchReport("news", 151, 1, 1, 2, 20, 1, hits, apart, ("news",))
     page = search_page(SITE, NASTY, result)
     found = read(page)
     assert "150 near-copies" in page.html
