@@ -13,6 +13,7 @@ from server_tools import JSON, exists, family, make_index, mapping, one_line, pu
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import NotFound, SettingsError
+from es_neardupe.options import Versions
 from es_neardupe.server.client import Client
 
 
@@ -44,15 +45,16 @@ def test_init_keeps_existing_fields_and_documents(client: Client, index_name: st
     assert mapping(client, index_name) == again
 
 
-def test_a_template_before_there_is_an_index(client: Client, index_name: str) -> None:
+@pytest.mark.parametrize("set_by", [None, Versions.EXTERNAL])
+def test_a_template_before_there_is_an_index(client: Client, index_name: str, set_by: Versions | None) -> None:
     """It has the fields and the settings that `init` adds to an index; nothing is created."""
-    report = NearDupe(index_name, client).init(Settings(("text",)), template=True)
+    report = NearDupe(index_name, client).init(Settings(("text",)), versions=set_by, template=True)
     assert (report.prepared, report.created, report.dry_run) == ((index_name,), False, True)
     assert report.template is not None
     with pytest.raises(NotFound):
         mapping(client, index_name)
     make_index(client, index_name)
-    NearDupe(index_name, client).init(Settings(("text",)))
+    NearDupe(index_name, client).init(Settings(("text",)), versions=set_by)
     added = report.template["template"]["mappings"]
     assert added["_meta"] == mapping(client, index_name)["_meta"]
     assert added["properties"]["neardupe"] == mapping(client, index_name)["properties"]["neardupe"]

@@ -27,6 +27,7 @@ from es_neardupe.index.runs.tuning import records, tuned
 from es_neardupe.index.storage.sidecar.indices import sidecars_of
 from es_neardupe.index.storage.stored_settings import settings_mappings
 from es_neardupe.index.target import Definitions, IndexState, open_target
+from es_neardupe.options import Versions
 from es_neardupe.server.client import Client, path
 from es_neardupe.server.documents import Documents
 from es_neardupe.server.http_client import ServerClient
@@ -366,6 +367,21 @@ def test_a_template_with_the_settings_before_a_migration(rolling: Rolling, clien
     assert {one.level for one in dupes.doctor() if one.name == "rollover"} == {"ok"}
     rolling.roll()
     assert dupes.stats().scope.documents == 3
+
+
+def test_a_template_for_external_versions(rolling: Rolling, client: Client, server_cli: Cli) -> None:
+    """The template that `doctor` names says who sets the versions of documents."""
+    dupes = NearDupe(rolling.name, client)
+    dupes.init(SETTINGS, versions=Versions.EXTERNAL)
+    (message,) = (one.message for one in dupes.doctor() if one.name == "rollover")
+    (printing,) = [one for one in suggested(message) if "--template" in one]
+    client.request("PUT", path("_component_template", rolling.name), body=server_cli(*printing).json)
+    client.request(
+        "PUT", path("_index_template", rolling.name), body=rolling.template | {"composed_of": [rolling.name]}
+    )
+    assert {one.level for one in dupes.doctor() if one.name == "rollover"} == {"ok"}
+    rolling.roll()
+    assert dupes.stats().scope.documents == 0
 
 
 def test_names_that_overlap_exclude_each_other(rolling: Rolling, client: Client) -> None:

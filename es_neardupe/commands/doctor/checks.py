@@ -274,7 +274,8 @@ def rollover(index: Index) -> Iterator[Check]:
         if coming:
             added = f"an index template adds the {prefix} fields to the next index of {name} with other settings"
             stop = "all commands stop"
-        options = index.settings.as_options()
+        versions = "" if index.settings.versions is None else f" --versions {index.settings.versions.value}"
+        options = index.settings.as_options() + versions
         yield Check(
             "rollover",
             "warning",

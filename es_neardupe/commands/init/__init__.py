@@ -123,6 +123,7 @@ def init(
             raise SettingsError(f"A new index cannot have the name {name!r}: use {name.lower()!r}.") from None
         metadata = None
     if metadata is None:
+        settings = replace(settings, versions=versions or settings.versions)
         missing = UnpreparedIndex(name, writer, {}, settings)
         report = init_missing(missing, by_texts, template=template, dry_run=dry_run)
         if not dry_run:
@@ -137,6 +138,7 @@ def init(
         unprepared = UnpreparedIndex(name, writer, metadata.with_source_modes, settings, window)
         if write_group or not sidecar:
             unprepared = with_versions(unprepared, versions)
+            settings = unprepared.settings
         if sidecar:
             report = init_sidecars(unprepared, metadata, by_texts, write_group=write_group, dry_run=dry_run)
         else:
