@@ -412,7 +412,7 @@ def test_usage_and_indices_that_are_not_ready(index_name: str, client: Client, s
     assert f"es-neardupe init {index_name}" in one_line(server_cli("contained", index_name, "--id", "a").err)
 
 
-def test_odd_ids_and_an_alias_of_two_indices(client: Client, index_name: str) -> None:
+def test_odd_ids_and_an_alias_of_two_indices(client: Client, index_name: str, server_cli: Cli) -> None:
     odd = {"a/b": "mail0", "with blanks": "reply", "漢字 é": "anthology"}
     for number, (id, name) in enumerate(odd.items()):
         one = f"{index_name}-{min(number, 1)}"
@@ -427,6 +427,8 @@ def test_odd_ids_and_an_alias_of_two_indices(client: Client, index_name: str) ->
         (f"{index_name}-1", "with blanks"),
         (f"{index_name}-1", "漢字 é"),
     }
+    shown = server_cli("contained", f"{index_name}-both", "--id", "a/b").out
+    assert f"{index_name}-1/with blanks" in shown  # though both hits are of one index
     back = NearDupe(f"{index_name}-both", client).contained(id="漢字 é")
     assert {hit.id: hit.direction for hit in back.hits} == {
         "a/b": Direction.CONTAINED,

@@ -55,7 +55,7 @@ def contained(
 
 
 def _show(found: ContainedReport) -> None:
-    several = len({hit.index for hit in found.hits}) > 1
+    several = len(found.indices) > 1
     heads = ["id", "the document", "of the probe", "estimated", "of the document", "words", "passages"]
     if found.hits:
         print_table(heads, [_row(hit, several) for hit in found.hits])

@@ -129,4 +129,5 @@ def contained(
         shingle=passage,
         matching=how,
         common=None if common is None else described_list(common),
+        indices=index.target.indices,
     )

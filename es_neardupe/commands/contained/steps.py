@@ -117,6 +117,8 @@ class ContainedReport:
     matching: Matching
     common: CommonShinglesList | None
     """With ``ignore_common``: the ignored shingles."""
+    indices: tuple[str, ...]
+    """Concrete indices that were searched."""
 
     def __repr__(self) -> str:
         return one_line(self, query=self.query, hits=len(self.hits), found=self.found, candidates=self.candidates)
