@@ -482,7 +482,7 @@ BEFORE_NAMES = ABBREVIATED_TITLES | words_of(
 PERSONAL_TITLES = words_of(
     """
     senator senators sen sens representative representatives rep reps congressman congresswoman mr mrs ms dr
-    president chairman secretary governor mayor u s herr frau monsieur madame señor señora washington dc
+    president chairman secretary governor mayor u s herr frau monsieur madame señor señora
     mme mlle sr sra srta
     """
 )

@@ -171,7 +171,16 @@ def test_form_letters_of_a_senator() -> None:
         # Rewritten
         ("Bingaman/11Oct2007Bingaman142.txt", "Bingaman/7Sep2007Bingaman205.txt", []),
         # Two grants
-        ("Pryor/03Aug2007Pryor125.txt", "Pryor/03Aug2007Pryor126.txt", [("9 500", "26 125")]),
+        (
+            "Pryor/03Aug2007Pryor125.txt",
+            "Pryor/03Aug2007Pryor126.txt",
+            [
+                ("Washington Volunteer", "LouannVolunteer"),
+                ("Washington", "Louann"),
+                ("9 500", "26 125"),
+                ("Washington", "Louann"),
+            ],
+        ),
         ("Conrad/10Jul2005Conrad19.txt", "Conrad/20Jul2005Conrad10.txt", [("July 10 2005", "July 20 2005")]),
     ],
 )

@@ -929,6 +929,11 @@ def test_names_that_begin_like_others(one: str, other: str) -> None:
     assert kinds_of(f"it is about {one}. We pay it", f"it is about {other}. We pay it") == "name"
 
 
+@pytest.mark.parametrize(("place", "kinds"), [("Chicago", "name"), ("Washington, D.C.", ""), ("Washington, DC", "")])
+def test_washington_is_a_place(place: str, kinds: str) -> None:
+    assert kinds_of("it was held in Washington at noon", f"it was held in {place} at noon") == kinds
+
+
 @pytest.mark.parametrize(
     ("one", "other"), [("Frist", "Fristen"), ("Vertrag", "Vertrags"), ("Vertrag", "Verträge"), ("Tag", "Tage")]
 )
