@@ -66,6 +66,20 @@ def test_clean_of_written_group_ids_twice(client: Client, filled: str, server_cl
     assert_nothing_to_clean(client, filled, server_cli)
 
 
+@pytest.mark.product("each")
+def test_a_name_with_a_dot(client: Client, filled: str, server_cli: Cli) -> None:
+    """Another program has written a field of ours in another way."""
+    NearDupe(filled, client).init(SETTINGS)
+    NearDupe(filled, client).enrich()
+    source = {"text": "some words of a text", "neardupe.group": "abc", "neardupes.group": "yours"}
+    client.request("PUT", path(filled, "_doc", "dotted"), params={"refresh": "true"}, body=source)
+    NearDupe(filled, client).enrich()
+    assert server_cli("clean", filled, "--yes", "--json").json["writes"]["written"] == 5
+    found = client.request("GET", path(filled, "_doc", "dotted"))["_source"]
+    assert found == {"text": source["text"], "neardupes.group": "yours"}
+    assert_nothing_to_clean(client, filled, server_cli)
+
+
 def test_clean_of_several_indices_of_which_one_is_clean(client: Client, filled: str, server_cli: Cli) -> None:
     other = f"{filled}-other"
     fill(client, other)

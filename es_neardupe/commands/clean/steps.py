@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -116,7 +116,7 @@ class Cleaning:
         having = [{"exists": {"field": name}} for name in self._names]
         self._query = having[0] if len(having) == 1 else {"bool": {"should": having, "minimum_should_match": 1}}
         self._in_documents = index.storage.groups_in_documents
-        removal = _removal(self._names) if _has_scripts(index.server) else None
+        removal = _removal(index.settings) if _has_scripts(index.server) else None
         self._writer = document_writer(index, self._documents.client, removal)
         self._whole = removal is None
         self._pending = dict[Address, Reference]()
@@ -303,7 +303,8 @@ def _has_scripts(client: Client) -> bool:
     return knows(client, "POST", path("_scripts", "painless", "_execute"), {"script": {"source": "true"}})
 
 
-def _removal(names: Sequence[str]) -> dict[str, Any]:
-    """The update that removes top-level fields."""
-    source = "for (def name : params.names) { ctx._source.remove(name); }"
-    return {"script": {"source": source, "lang": "painless", "params": {"names": list(names)}}}
+def _removal(settings: Settings) -> dict[str, Any]:
+    """The update that removes the fields, also those that another program has written with a dot in their names."""
+    source = "ctx._source.keySet().removeIf(name -> params.names.contains(name) || name.startsWith(params.dotted))"
+    params = {"names": list(settings.in_documents), "dotted": f"{settings.prefix}."}
+    return {"script": {"source": source, "lang": "painless", "params": params}}

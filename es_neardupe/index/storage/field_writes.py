@@ -210,7 +210,8 @@ class FieldWriter:
 
     def _whole(self, change: Change) -> Action:
         hit, fields, *_ = change
-        body = {name: value for name, value in hit.source.items() if name not in self.settings.in_documents}
+        own, dotted = self.settings.in_documents, f"{self.settings.prefix}."
+        body = {name: one for name, one in hit.source.items() if name not in own and not name.startswith(dotted)}
         if fields is not None:
             before = stored_fields(hit.source, self.settings.prefix)
             stored = {name: one for name, one in before.items() if name != CHECKED}
