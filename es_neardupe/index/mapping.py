@@ -111,7 +111,7 @@ def conflicts(present: Mapping[str, Any], settings: Settings) -> list[str]:
         return [*found, f"{prefix} is mapped as {kind}, not as an object"]
     if existing.get("enabled") is False:
         return [*found, f"{prefix} is disabled (enabled: false)"]
-    if others := other_fields(present, prefix):
+    if others := sorted(existing.get("properties", {}).keys() - fields_mapping()["properties"].keys()):  # the user's
         found.append(f"{prefix} is an object with other fields ({', '.join(others[:5])})")
     for name, required in fields_mapping()["properties"].items():
         actual = existing.get("properties", {}).get(name)
@@ -124,12 +124,6 @@ def has_own_fields(mapping: Mapping[str, Any], prefix: str) -> bool:
     """Whether an index has any `neardupe` field under a prefix."""
     existing = mapping.get("properties", {}).get(prefix, {}).get("properties", {})
     return not existing.keys().isdisjoint(fields_mapping()["properties"])
-
-
-def other_fields(present: Mapping[str, Any], prefix: str) -> list[str]:
-    """Names of the fields of an object of this name in the ``properties`` of a mapping that are not `neardupe` fields:
-    the object belongs to somebody else, and `clean` would remove it."""
-    return sorted(present.get(prefix, {}).get("properties", {}).keys() - fields_mapping()["properties"].keys())
 
 
 def _difference(actual: Mapping[str, Any], required: Mapping[str, Any]) -> str:

@@ -237,7 +237,7 @@ def test_prefixes_that_are_taken(client: Client, titles: str) -> None:
     with pytest.raises(IndexUnusable, match="has keys under the prefix 'keys'"):
         index.duplicates(request(), write_groups="keys")
     put(client, titles, {"z": {"title": "z", "own": {"other": 1}}})
-    with pytest.raises(IndexUnusable, match=r"has an object own with other fields \(other\)"):
+    with pytest.raises(IndexUnusable, match=r"own is an object with other fields \(other\)"):
         index.duplicates(request(), write_groups="own")
     with pytest.raises(SettingsError, match="`dry_run` is for `write_groups`"):
         index.duplicates(request(), dry_run=True)

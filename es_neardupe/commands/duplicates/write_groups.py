@@ -70,11 +70,6 @@ def check_prefix(index: Index, plan: DuplicatesPlan, prefix: str) -> Settings:
             raise IndexUnusable(_has_keys(name, prefix))
         schema.check_fields(name, mapping, settings, prepared=False)
         schema.check_source(name, mapping, settings)
-        if others := schema.other_fields(mapping.get("properties", {}), prefix):
-            raise IndexUnusable(
-                f"Index {name} has an object {prefix} with other fields ({', '.join(others[:5])}): choose another "
-                f"prefix for the groups."
-            )
     return settings
 
 
