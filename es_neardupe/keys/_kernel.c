@@ -1061,6 +1061,32 @@ static PyObject *normalize(PyObject *self, PyObject *args)
     return found;
 }
 
+/* Hashes of tokens that grow, and room for the content that is made beside them. */
+typedef struct {
+    uint64_t *hash;
+    Py_ssize_t tokens, capacity;
+    Content copy;
+} Hashes;
+
+/* Append those of the tokens between edges. Returns 0 without memory. */
+static int append_hashes(Hashes *all, Work *work, Py_ssize_t tokens)
+{
+    Py_ssize_t space = all->tokens + tokens + BATCH;
+    all->copy.length = 0;
+    if (!reserve(&all->copy, work->folded.length + 32) ||
+        !grow(&all->hash, &all->capacity, space > all->capacity ? 2 * space : 0, 8))
+        return 0;
+    hash_edges(work, tokens, all->hash + all->tokens, all->copy.bytes);
+    all->tokens += tokens;
+    return 1;
+}
+
+static void free_hashes(Hashes *all)
+{
+    free(all->hash);
+    free(all->copy.bytes);
+}
+
 PyDoc_STRVAR(token_runs_doc,
              "token_runs(contents: list of bytes) -> (uint64[tokens], int64[texts + 1]), as bytearrays: the hashes of all "
              "tokens, and where those of each text begin.");
@@ -1070,10 +1096,9 @@ static PyObject *token_runs(PyObject *self, PyObject *list)
     if (!PyList_Check(list))
         return PyErr_Format(PyExc_TypeError, "a list of bytes is needed");
     PyObject *hashes = NULL, *bounds = NULL, *contents = PyList_AsTuple(list);
-    Py_ssize_t texts = contents ? PyTuple_Size(contents) : 0, tokens = 0, capacity = 0;
+    Py_ssize_t texts = contents ? PyTuple_Size(contents) : 0;
     int64_t *bound = contents ? new_array(&bounds, texts + 1) : NULL;
-    uint64_t *hash = NULL;
-    Content copy = {0};
+    Hashes found = {0};
     Work work = {0};
     int enough = bound != NULL;
     if (bound)
@@ -1086,25 +1111,19 @@ static PyObject *token_runs(PyObject *self, PyObject *list)
         }
         Py_ssize_t size = PyBytes_Size(content), some = -1;
         work.folded.length = 0;
-        copy.length = 0;
-        if (reserve(&work.folded, size + PAD) && reserve(&copy, size + 32)) {
+        if (reserve(&work.folded, size + PAD)) {
             memcpy(work.folded.bytes, PyBytes_AsString(content), (size_t)size);
             work.folded.length = size;
             some = find_folded(&work);
         }
-        enough = some >= 0 && grow(&hash, &capacity, tokens + some + BATCH > capacity ? 2 * (tokens + some + BATCH) : 0, 8);
-        if (enough) {
-            hash_edges(&work, some, hash + tokens, copy.bytes);
-            tokens += some;
-            bound[k + 1] = tokens;
-        }
+        enough = some >= 0 && append_hashes(&found, &work, some);
+        bound[k + 1] = found.tokens;
     }
     if (!enough && !PyErr_Occurred())
         PyErr_NoMemory();
     if (!PyErr_Occurred())
-        hashes = PyByteArray_FromStringAndSize((char *)hash, 8 * tokens);
-    free(hash);
-    free(copy.bytes);
+        hashes = PyByteArray_FromStringAndSize((char *)found.hash, 8 * found.tokens);
+    free_hashes(&found);
     free_work(&work);
     Py_XDECREF(contents);
     if (!hashes) {
@@ -1126,12 +1145,11 @@ static PyObject *text_runs(PyObject *self, PyObject *args)
                           &array[4], &array[5], &array[6]))
         return NULL;
     PyObject *texts = PyList_AsTuple(list); /* which nobody changes */
-    Py_ssize_t count = texts ? PyTuple_Size(texts) : 0, total = 0, capacity = 0;
+    Py_ssize_t count = texts ? PyTuple_Size(texts) : 0;
     Signed *one = calloc((size_t)count + 1, sizeof(Signed));
     int64_t *bound = texts && one ? new_array(&bounds, count + 1) : NULL;
-    uint64_t *hash = NULL;
+    Hashes found = {0};
     Points all = {0};
-    Content copy = {0};
     Work work = {0};
     Table table;
     Short brief;
@@ -1143,27 +1161,20 @@ static PyObject *text_runs(PyObject *self, PyObject *args)
         bound[0] = 0;
         for (Py_ssize_t k = 0; enough && made && k < count; k++) {
             Py_ssize_t tokens = find_tokens(&table, &brief, &one[k], all.points, 0, &work);
-            Py_ssize_t space = total + tokens + BATCH;
-            copy.length = 0;
-            enough = tokens >= 0 && reserve(&copy, work.folded.length + 32) &&
-                     grow(&hash, &capacity, space > capacity ? 2 * space : 0, 8);
             made = one[k].made;
-            if (enough && made) {
-                hash_edges(&work, tokens, hash + total, copy.bytes);
-                bound[k + 1] = total += tokens;
-            }
+            enough = tokens >= 0 && (!made || append_hashes(&found, &work, tokens));
+            bound[k + 1] = found.tokens;
         }
         Py_END_ALLOW_THREADS;
         if (enough)
-            hashes = made ? PyByteArray_FromStringAndSize((char *)hash, 8 * total) : increased(Py_None);
+            hashes = made ? PyByteArray_FromStringAndSize((char *)found.hash, 8 * found.tokens) : increased(Py_None);
     }
     if (!hashes && !PyErr_Occurred())
         PyErr_NoMemory();
     Py_XDECREF(texts);
     free(one);
-    free(hash);
+    free_hashes(&found);
     free(all.points);
-    free(copy.bytes);
     free_work(&work);
     release(array);
     if (hashes && made)

@@ -48,20 +48,18 @@ def features(texts: Sequence[str], shingle: int, unit: Unit = Unit.WORD) -> list
 
     Resemblance is |A and B| / |A or B| of these sets (Broder 1997).
     """
-    found: list[U64] = []
-    for chunk in chunks(texts):
-        values, bounds = distinct_runs(*_shingle_runs(*text_runs(chunk, unit), shingle))
-        found += [values[start:end].copy() for start, end in pairwise(bounds.tolist())]
-    return found
+    runs = (distinct_runs(*_shingle_runs(*text_runs(chunk, unit), shingle)) for chunk in chunks(texts))
+    return [one for run in runs for one in _each(*run)]
 
 
 def token_hashes(texts: Sequence[str], unit: Unit = Unit.WORD) -> list[U64]:
     """The hashes of the tokens of each text, or of its characters, in order (uint64[units]): equal hash, equal unit."""
-    found = []
-    for chunk in chunks(texts):
-        hashes, bounds = text_runs(chunk, unit)
-        found += [hashes[start:end].copy() for start, end in pairwise(bounds.tolist())]
-    return found
+    return [one for chunk in chunks(texts) for one in _each(*text_runs(chunk, unit))]
+
+
+def _each(values: U64, bounds: Ints) -> list[U64]:
+    """The values of each text, in arrays of their own: those of a chunk are not kept for the sake of one."""
+    return [values[start:end].copy() for start, end in pairwise(bounds.tolist())]
 
 
 def window_hashes(hashes: U64, size: int) -> U64:
@@ -109,9 +107,13 @@ def text_runs(texts: Sequence[str], unit: Unit = Unit.WORD) -> tuple[U64, Ints]:
     if unit is Unit.WORD and hashing.kernel is not None and for_kernel(texts):
         found = hashing.kernel.text_runs(list(texts), tuple(table()), short_table())
         if found is not None:
-            hashes, bounds = found
-            return np.frombuffer(hashes, np.uint64), np.frombuffer(bounds, np.int64)
+            return _arrays(*found)
     return _unit_runs(normalize(texts), unit)
+
+
+def _arrays(values: bytearray, bounds: bytearray) -> tuple[U64, Ints]:
+    """What the kernel returns, as arrays."""
+    return np.frombuffer(values, np.uint64), np.frombuffer(bounds, np.int64)
 
 
 def _unit_runs(contents: Sequence[bytes], unit: Unit) -> tuple[U64, Ints]:
@@ -125,8 +127,7 @@ def _shingle_runs(hashes: U64, bounds: Ints, size: int) -> tuple[U64, Ints]:
     those of each text begin (int64[texts + 1]). A text of fewer tokens than ``size`` has one shingle, of all its
     tokens."""
     if hashing.kernel is not None:
-        values, starts = hashing.kernel.shingle_runs(hashes, bounds, size)
-        return np.frombuffer(values, np.uint64), np.frombuffer(starts, np.int64)
+        return _arrays(*hashing.kernel.shingle_runs(hashes, bounds, size))
     tokens = np.diff(bounds)
     full = np.maximum(tokens - (size - 1), 0)
     short = np.flatnonzero((tokens > 0) & (tokens < size))
@@ -142,8 +143,7 @@ def token_runs(contents: Sequence[bytes]) -> tuple[U64, Ints]:
     """The hashes of the tokens of normalised texts, one text after the other (uint64[tokens]), and where those of each
     text begin (int64[texts + 1])."""
     if hashing.kernel is not None and max(map(len, contents), default=0) < 1 << 31:
-        hashes, bounds = hashing.kernel.token_runs(list(contents))
-        return np.frombuffer(hashes, np.uint64), np.frombuffer(bounds, np.int64)
+        return _arrays(*hashing.kernel.token_runs(list(contents)))
     return _token_runs(contents)
 
 
@@ -239,8 +239,7 @@ def distinct_runs(values: U64, bounds: Ints) -> tuple[U64, Ints]:
     """The distinct values of each text, sorted, one text after the other (uint64[distinct]), and where those of each
     text begin (int64[texts + 1]); text i has ``values[bounds[i]:bounds[i + 1]]``."""
     if hashing.kernel is not None:
-        found, starts = hashing.kernel.distinct_runs(values, bounds)
-        return np.frombuffer(found, np.uint64), np.frombuffer(starts, np.int64)
+        return _arrays(*hashing.kernel.distinct_runs(values, bounds))
     values, first = values.copy(), np.ones(len(values), np.bool_)
     for start, end in pairwise(bounds.tolist()):
         values[start:end].sort()
