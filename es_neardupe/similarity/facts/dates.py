@@ -129,16 +129,17 @@ class DateReader(Reader):
         month = self.near(k)
         if month not in calendar.MONTHS or self.raw[k].lastgroup not in WORDS:
             return 0
-        is_month = self.raw[k][0][0].isupper() or (len(month) > 3 and month not in calendar.NOT_BEFORE_A_YEAR)
-        is_month = is_month or (month in calendar.MONTHS_IN_FRENCH and self._follows_french())
+        is_other = len(month) <= 3 or month in calendar.NOT_BEFORE_A_YEAR
+        is_month = self.raw[k][0][0].isupper() or not is_other or self._is_month_in_french(month)
         end = self.raw[k].end() + 1
         if is_month or re.match(r"(?:del?\s)?(?:19|20)\d\d\b", self.text[end : end + 8]):
             return self._day_first(k, text, start)
         return 0
 
-    def _follows_french(self) -> bool:
-        """Whether the word before is a French one that a day or a month may follow."""
-        return bool(self.tokens.keys) and self.tokens.keys[-1] in calendar.BEFORE_MONTHS_IN_FRENCH
+    def _is_month_in_french(self, word: str) -> bool:
+        """Whether a word in lower case is a month after the word before it: ``en mai``, ``le 5 mars``."""
+        before = self.tokens.keys[-1] if self.tokens.keys else ""
+        return word in calendar.MONTHS_IN_FRENCH and before in calendar.BEFORE_MONTHS_IN_FRENCH
 
     def _iso_date(self, i: int) -> int:
         text, start, end = self.part(i)

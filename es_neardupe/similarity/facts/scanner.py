@@ -165,9 +165,8 @@ class _Scanner(DateReader, MeasureReader):
             self._add(None, low, start, end)
             return i + 1
         is_capitalised = text[0].isupper()
-        if low in calendar.MONTHS and (
-            is_capitalised or low not in calendar.OFTEN_OTHER_WORDS or (low == "mai" and self._follows_french())
-        ):
+        is_other = low in calendar.OFTEN_OTHER_WORDS and not self._is_month_in_french(low)
+        if low in calendar.MONTHS and (is_capitalised or not is_other):
             after = self._month_first(i)
             if after:
                 return after
