@@ -61,7 +61,7 @@ NOT_A_MONTH_ALONE = words_of("may mar jan dec march maja mei maj marca mart nisa
 BEFORE_MONTHS = words_of(
     """
     in until till til since by of early mid late during from to through after before next last this each every
-    en fin début depuis dès jusqu'en le du au im seit bis ab ende anfang mitte desde hasta
+    en fin début depuis dès le du au im seit bis ab ende anfang mitte desde hasta
     """
 )
 """Words after which they are months: ``in May``, ``end of March``."""
