@@ -10,7 +10,7 @@ from es_neardupe.keys.prepare.html_page import Element, Kept, Page, seen_of
 from es_neardupe.keys.prepare.mail_phrases import BLANKS, FORWARDED_LINE
 
 _LEVELS = 8
-"""Quotes within quotes that are told apart."""
+"""Maximum number of marks before a line: deeper quotes have as many."""
 _SIGN = re.compile(r"(?ai)<blockquote|yahoo_quoted")
 
 
