@@ -319,6 +319,10 @@ def test_an_index_that_cannot_be_used(server_cli: Cli, index_name: str) -> None:
     refused = server_cli("mcp", index_name, "--http", "--host", "0.0.0.0")
     assert (refused.code, refused.out) == (2, "")
     assert "unencrypted" in refused.err
+    for options in (["--port", "8800"], ["--host", "::1"], ["--plain-http"]):
+        refused = server_cli("mcp", index_name, *options)
+        assert (refused.code, refused.out) == (2, "")
+        assert "need --http" in refused.err
 
 
 def test_the_end_of_a_session(shared: NearDupe, server_url: str) -> None:

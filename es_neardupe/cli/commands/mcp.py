@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
 
 
+_PORT = 8766
+
+
 @with_options_of(Serving, summary=False)
 def mcp(
     index: IndexName,
@@ -30,7 +33,7 @@ def mcp(
     http: Annotated[
         bool, typer.Option("--http", help="Serve over HTTP (streamable), not over stdin and stdout.")
     ] = False,
-    port: Port = 8766,
+    port: Port = _PORT,
     token: Annotated[str | None, token_option("ES_NEARDUPE_MCP_TOKEN")] = None,
     prefix: options.Prefix = DEFAULT_PREFIX,
     **given: Any,
@@ -54,6 +57,8 @@ def mcp(
     from es_neardupe.mcp_server.tools import mcp_server
 
     serving = Serving(port=port, token=token, **given)
+    if not http and serving != Serving(port=_PORT, token=token):  # the token may be in the environment
+        raise SettingsError("--host, --port and the options under Security need --http: add it, or leave them out.")
     reached = open_index(index, prefix)
     shown_fields(opened(reached, groups=True), fields or ())  # errors appear here, not in every answer
     if http:
