@@ -119,6 +119,7 @@ def test_killed_in_every_phase(client: Client, index_name: str, server_cli: Cli)
     put_back(client, beginning)
     run_to_death(client, index_name, migrate, Moment(2, "during", ("_mapping", 1), "_bulk"))
     assert NearDupe(index_name, client).migrate(abort=True).state == "aborted"
+    assert NearDupe(index_name, client).migrate(abort=True).state == "not begun"
     assert State.of(client, index_name) == former
     assert mapping(client, index_name)["_meta"].keys() == {"neardupe", "yours"}
 

@@ -148,7 +148,7 @@ def migrate(
         raise SettingsError(f"{option('abort')} cannot be combined with settings or {option('prepare')}.")
     plan = plan_to_abort(index) if abort else open_plan(index, given)
     if plan is None:
-        current, done = opened(index), MigrationProgress("aborted" if abort else "done")
+        current, done = opened(index), MigrationProgress("not begun" if abort else "done")
         if abort and not dry_run:
             remove_abandoned_lease(current)
         return report(current, done, dry_run, started)
