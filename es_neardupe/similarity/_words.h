@@ -59,6 +59,19 @@ static int begins_a_number(const uint32_t *text, Py_ssize_t size, Py_ssize_t at)
     return at < size && (is_digit(text[at]) || is_foreign(text[at]));
 }
 
+/* Whether a sign begins the letter of a clause, `(a)` or `(iv)`, or a box, `[x]` or `[ ]`. */
+static int begins_in_brackets(const uint32_t *text, Py_ssize_t size, Py_ssize_t at)
+{
+    uint32_t sign = text[at++];
+    if (sign == '[')
+        return at + 1 < size && ((text[at] | 32) == 'x' || text[at] == ' ') && text[at + 1] == ']';
+    if (sign != '(')
+        return 0;
+    while (at < size && is_small(text[at]))
+        at++;
+    return at < size && text[at] == ')' && is_small(text[at - 1]);
+}
+
 /* Whether an address may begin: not in the middle of what may be one. */
 static int begins_an_address(const uint32_t *text, Py_ssize_t size, Py_ssize_t at)
 {
@@ -128,7 +141,8 @@ static int ends_alone(const uint32_t *text, Py_ssize_t size, Py_ssize_t end, PyO
     }
     if (is_digit(text[at]))
         return is_sign_after;
-    return text[at] < 128 && strchr("()[]{}<>\"'*#&=|~`:;!?\\", (int)text[at]) && !begins_a_number(text, size, at);
+    return text[at] < 128 && strchr("()[]{}<>\"'*#&=|~`:;!?\\", (int)text[at]) && !begins_a_number(text, size, at) &&
+           !begins_in_brackets(text, size, at);
 }
 
 /* The end of the number at a place; the place itself if it may be something else, or -1 with an exception. */
@@ -226,7 +240,7 @@ static PyObject *words(PyObject *self, PyObject *args)
             at = end;
             continue;
         }
-        if (!is_letter(c) && (!is_sign(c) || begins_a_number(text, size, at)))
+        if (!is_letter(c) && (!is_sign(c) || begins_a_number(text, size, at) || (c == '[' && begins_in_brackets(text, size, at))))
             break;
         if (!is_letter(c)) {
             at++;

@@ -32,7 +32,8 @@ def are_compatible(one: SlotToken, other: SlotToken) -> bool:
     if x[:2] == y[:2] == "d:" and "-" in x and "-" in y:
         return _are_compatible_dates(x[2:].split("-"), y[2:].split("-"))
     is_time = "d:t" in (one.key[:3], other.key[:3])
-    if is_time or one.key.rpartition(":")[2] != other.key.rpartition(":")[2]:
+    are_shares = {one.key[:2], other.key[:2]} == {"%:", "pp"}  # 3 percent, 3 percentage points
+    if is_time or are_shares or one.key.rpartition(":")[2] != other.key.rpartition(":")[2]:
         return _may_be(one, other) or _may_be(other, one)
     kinds = {one.kind, other.kind}
     if FactKind.NUMBER not in kinds:

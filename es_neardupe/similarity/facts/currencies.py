@@ -24,7 +24,7 @@ CURRENCIES = {
         "DKK": "dkk",
         "RUB": "₽ rub ruble rubles rouble roubles руб рубль рубля рублей",
         "UAH": "₴ uah грн гривня гривні гривень",
-        "TRY": "₺ try lira liras",
+        "TRY": "₺ try tl lira liras",
         "KRW": "₩ krw won 원",
         "ILS": "₪ ils שקל שקלים",
         "CNY": "cny rmb yuan 元 人民币",
@@ -76,7 +76,7 @@ _ONLY_AFTER_AMOUNTS = words_of("yen won gel php")
 """Short ones that before a number are rather other words: hair gel 500 ml, PHP 8."""
 CODES_BEFORE_AMOUNTS = frozenset(word for word in CURRENCIES if word.isascii() and word.isalpha() and len(word) <= 3)
 CODES_BEFORE_AMOUNTS -= _ONLY_AFTER_AMOUNTS
-ONLY_IN_CAPITALS = words_of("try ron")
+ONLY_IN_CAPITALS = words_of("try tl ron")
 """Codes that are other words in lower case."""
 CENTS = {
     **dict.fromkeys(words_of("¢ cent cents ct cts centime centimes centavos céntimos"), "¢"),

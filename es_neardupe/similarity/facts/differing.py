@@ -178,12 +178,16 @@ def _kinds(a: Part, b: Part, surroundings: Surroundings) -> set[FactKind]:
             kinds |= _kinds_of_facts(left_a, left_b)
         replaced = replaced_words(a, b, equal_surroundings=surroundings is Surroundings.EQUAL and not left_a)
         return kinds | {replaced} if replaced else kinds
-    return kinds | _kinds_against_words(a, b, left_a + left_b) if others <= _MAX_OTHERS else kinds
+    return kinds | _kinds_against_words(a, b, left_a + left_b, others)
 
 
-def _kinds_against_words(a: Part, b: Part, facts: Sequence[SlotToken]) -> set[FactKind]:
+def _kinds_against_words(a: Part, b: Part, facts: Sequence[SlotToken], others: int) -> set[FactKind]:
     """The kinds of facts that differ where one text has facts and the other words: type I and type II, IV and IM, or
-    a code."""
+    a code. ``others``: the number of tokens that are no facts."""
+    if _is_free(a, b) or _is_free(b, a):
+        return {FactKind.AMOUNT}
+    if others > _MAX_OTHERS:
+        return set()
     size = max(len(a), len(b))
     if size == 1 and any(map(_is_roman, facts)):
         written = [one.written for part in (a, b) for one in part.tokens]
@@ -207,6 +211,15 @@ def _is_one_of_several(a: Part, b: Part) -> bool:
         and number.kind is FactKind.NUMBER
         and bool(_SEVERAL.fullmatch(number.key))
         and all(is_variant(x.written, y.written) for x, y in zip(rest, others, strict=True))
+    )
+
+
+def _is_free(a: Part, b: Part) -> bool:
+    """Whether one of two slots says ``free of charge`` and the other an amount."""
+    return (
+        len(a) <= _MAX_AGAINST_WORDS
+        and any(one.key in words.FREE for one in a.tokens)
+        and [one.kind for one in b.tokens] == [FactKind.AMOUNT]
     )
 
 

@@ -93,20 +93,23 @@ class MeasureReader(Reader):
         return f"{key}x{f'{others}x' if others else ''}{size}", first
 
     def _share(self, k: int, value: str, start: int) -> int:
-        """A number of percent, in thousand, or of basis points; 0 if it is none."""
-        unit, k, power = self.near(k), k + 1, 0
+        """A number of percent, in thousand, of basis or percentage points; 0 if it is none."""
+        unit, k, power, kind = self.near(k), k + 1, 0, "%"
         if unit in words.PER_MILLE:
             power = 1
         elif unit == "bps" and float(value) <= _MAX_BASIS_POINTS:
             power = 2
         elif unit == "basis" and self.near(k) in ("point", "points"):
             power, k = 2, k + 1
+        elif unit in words.PERCENTAGE_POINTS or (unit == "percentage" and self.near(k) in ("point", "points")):
+            k += unit == "percentage"
+            kind = "pp"
         elif unit in words.PER_CENT and self.near(k) == words.PER_CENT[unit]:
             k += 1
         elif unit not in words.PERCENT:
             return 0
         share = f"{float(value) / 10**power:.12g}" if power else value
-        self._add(FactKind.NUMBER, f"%:{share}", start, self.raw[k - 1].end())
+        self._add(FactKind.NUMBER, f"{kind}:{share}", start, self.raw[k - 1].end())
         return k
 
     def _rate(self, k: int, value: str, start: int) -> int:

@@ -17,7 +17,8 @@ from es_neardupe.similarity.facts.spelling import is_variant
 from es_neardupe.similarity.facts.token_flags import TokenFlag
 from es_neardupe.similarity.facts.tokens import TITLE, FactTokens, Part, SlotToken
 
-_START, _UNCERTAIN, _CONTENT = TokenFlag.START.value, TokenFlag.UNCERTAIN.value, TokenFlag.CONTENT.value
+_UNCERTAIN, _CONTENT = TokenFlag.UNCERTAIN.value, TokenFlag.CONTENT.value
+_BEGINS_A_SENTENCE = TokenFlag.START.value | _UNCERTAIN
 _MAX_WORDS = 6
 """Words of a slot."""
 _MAX_OTHERS = 1
@@ -58,8 +59,10 @@ def replaced_words(a: Part, b: Part, *, equal_surroundings: bool) -> FactKind | 
 
 
 def _is_capital(token: SlotToken) -> bool:
-    """Whether a token is a letter such as that of ``class A``."""
-    return len(token.written) == 1 and token.written.isupper() and not token.flags & _START
+    """Whether a token is a letter such as that of ``class A``, or of ``Group: A``."""
+    return (
+        len(token.written) == 1 and token.written.isupper() and token.flags & _BEGINS_A_SENTENCE != _BEGINS_A_SENTENCE
+    )
 
 
 def _differing_words(a: Sequence[SlotToken], b: Sequence[SlotToken], *, equal_surroundings: bool) -> FactKind | None:

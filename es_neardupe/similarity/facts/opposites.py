@@ -19,7 +19,7 @@ _WORDS = {
         and/or before/after over/under above/below up/down in/out on/off more/less most/least more/fewer may/must
         may/shall can/must can/shall should/must might/must could/must all/some all/any all/none any/none both/neither
         from/until since/until von/bis desde/hasta first/last erste/letzte ersten/letzten erster/letzter premier/dernier
-        première/dernière primero/último primera/última
+        première/dernière primero/último primera/última he/she his/her him/her himself/herself il/elle él/ella
         und/oder vor/nach mehr/weniger kann/muss darf/muss et/ou avant/après plus/moins y/o antes/después más/menos
         """
     )

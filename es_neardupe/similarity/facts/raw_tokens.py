@@ -42,7 +42,7 @@ _BEGINS_WITH_A_DIGIT = (
     rf"(?:{_END}|(?=[ap]\.?m|[AP]\.?M)))"
     r"|(?P<fraction>(?<![\d/.,])(?:(?:\d{1,6}[ -]?)?[½¼¾⅓⅔⅛⅜⅝⅞]"
     r"|(?:\d{1,6}[ -])?(?:1/[2-9]|2/[35]|3/[458]|[57]/8)(?![\d/])))"
-    rf"|(?P<clause>{_START}\d+(?:\(\d+\))?\((?:[a-z]|[ivx]+)\))"
+    rf"|(?P<clause>{_START}\d+(?: ?\(\d+\))? ?\((?:[a-z]|[ivx]+)\))"
     rf"|(?P<pack>{_START}(?:\d+(?:[.,]\d+)?(?:\s?[x×X]\s?|\*|\s(?:by|mal)\s))+(?=\d))"
     r"|(?P<spaced>\b\d{1,3}(?: \d{3})+(?:,\d\d)?"
     rf"(?=\s?[{CURRENCY_SIGNS}]|\s(?:(?i:{_CURRENCY})|km|kg)\b)"

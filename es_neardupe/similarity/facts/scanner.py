@@ -35,6 +35,7 @@ _IN_ANY_CASE = frozenset().union(
     words.SPOKEN_MAGNITUDES,
     words.UNITS_AFTER_A,
     words.NUMBER_SIGNS,
+    words.BEFORE_LETTERS,
     calendar.HOURS,
     calendar.BEFORE_HOURS,
     calendar.DECADES,
@@ -69,10 +70,11 @@ AFTER_NUMBERS = frozenset().union(
     words.DEGREES,
     words.PERCENT,
     words.PER_CENT,
+    words.PERCENTAGE_POINTS,
     words.PER,
     calendar.CLOCKS,
     words.AFTER_ORDINALS,
-    words_of("x by mal o am pm a p quartal halbjahr of de del da di d and fl bps basis"),
+    words_of("x by mal o am pm a p quartal halbjahr of de del da di d and fl bps basis percentage"),
 )
 """Words that may belong to a number before them."""
 FOR_KERNEL = (_READ_IN_ANY_CASE, _IF_CAPITALISED, AFTER_NUMBERS, (FactKind.NUMBER, FactKind.DATE))
@@ -87,6 +89,10 @@ _MINUS_BEFORE = re.compile(r"(?:^|[\s(\[])[-−]")
 _BEFORE_CELL = re.compile(r".?(?:[\t|]|[ \t][ |]|[\t|:] )", re.DOTALL)
 _AFTER_CELL = re.compile(r"\)(?: ?[\t|\n]|  | ?$)")
 _LOSS = re.compile(LOSS)
+_LETTER_OF_PART = re.compile(r"\s\(?([a-z]|[ivx]+)\)")
+_SCORE = re.compile(r"\d\d?")
+_BEFORE_SCORE = re.compile(r"(?:^|[\s(\[,])")
+_AFTER_SCORE = re.compile(r"(?:[.,;:!?)\]]|\s[a-zA-Z(]|\s*$|\n)")
 _COUNT = re.compile(r"\d+(?:[.,]\d+)?")
 _READ_AS_A_WHOLE = {"fraction": fraction, "myriads": myriads, "chinese": chinese}
 """How raw tokens are read that are numbers with more than digits."""
@@ -178,7 +184,7 @@ class _Scanner(DateReader, MeasureReader):
             and self._is_weekday(i)
         ):
             self._add(FactKind.DATE, f"d:w{calendar.WEEKDAYS[low]}", start, end)
-        elif after := self._time_of_a_word(i) or self._number_of_a_word(i):
+        elif after := self._time_of_a_word(i) or self._number_of_a_word(i) or self._with_letter(i):
             return self._per(after)
         elif low in words.ORDINALS:
             return self._ordinal(str(words.ORDINALS[low]), start, i + 1)
@@ -191,6 +197,16 @@ class _Scanner(DateReader, MeasureReader):
         else:
             self._add(None, low, start, end)
         return i + 1
+
+    def _with_letter(self, i: int) -> int:
+        """``paragraph (b)``, ``question b)``: a word and the letter of a part; 0 if it is something else."""
+        text, start, end = self.part(i)
+        letter = _LETTER_OF_PART.match(self.text, end) if text.lower() in words.BEFORE_LETTERS else None
+        if not letter:
+            return 0
+        self._add(None, text.lower(), start, end)
+        self._add(FactKind.CODE, f"c:({letter[1]})", *letter.span(1))
+        return self.first_after(i, letter.end(1))
 
     def _is_number_sign(self, i: int) -> bool:
         """Whether ``No`` is the sign of the number that follows, and does not deny it."""
@@ -428,6 +444,7 @@ class _Scanner(DateReader, MeasureReader):
             if not currency and (
                 joined := (text[-1] == "0" and self._decade(i))
                 or self._with_point(i)
+                or self._score(i, start)
                 or self._with_letters(i, value, start)
                 or self._with_clock(i, k, start)
                 or self._with_month(i, k, value, start)
@@ -441,6 +458,24 @@ class _Scanner(DateReader, MeasureReader):
             return after
         self._add(FactKind.DATE if is_year else FactKind.NUMBER, f"n:{value}", start, self.raw[k - 1].end())
         return k
+
+    def _score(self, i: int, start: int) -> int:
+        """``4-2``: the score of a game or a vote, of which the first number is the larger one; 0 if it is a range, or
+        part of something longer."""
+        if not self.has(i + 1) or self.between(i + 1) not in ("-", "–"):
+            return 0
+        one, other = self.raw[i][0], self.raw[i + 1][0]
+        if not (_SCORE.fullmatch(one) and _SCORE.fullmatch(other) and int(one) > int(other)):
+            return 0
+        end = self.raw[i + 1].end()
+        if (
+            self.near(i + 2) not in words.UNITS
+            and _BEFORE_SCORE.fullmatch(self.text, max(start - 1, 0), start)
+            and _AFTER_SCORE.match(self.text, end)
+        ):
+            self._add(FactKind.NUMBER, f"n:{one}-{other}", start, end)
+            return i + 2
+        return 0
 
     def _spelled_in_place(self, value: int, k: int, start: int) -> int:
         """``twenty-first``, ``seven o'clock``: a spelled-out number with what is at ``k``; 0 if it is neither."""

@@ -14,14 +14,14 @@ _YES, _NO = "✓✔☑✅", "✗✘✕✖☒❌❎☐"
 _UP, _DOWN = "▲△↑", "▼▽↓"
 _BEFORE_NUMBERS = rf"(?:[<>]=?|=[<>]|[≤≥≦≧⩽⩾{_UP}{_DOWN}])"
 _OTHERS = (
-    rf"[{_YES}{_NO}]|[★☆⭐]{{2,}}"
+    rf"[{_YES}{_NO}]|(?<!\S)\[[xX ]\](?!\S)|[★☆⭐]{{2,}}"
     r"|\b(?:[CcJ]\+\+|[CcFfJ]\#)(?![^\W\d])"  # programming languages
     r"|\b(?!D-)(?:A{1,3}|B{1,3}|C{1,3}|D|F|O|AB)(?:[+−]|-(?!\n))(?![^\s.,;:)\]])"  # ratings, grades, blood groups
 )
 SYMBOL = rf"{_OTHERS}|{_BEFORE_NUMBERS}(?=\s?[-+−]?[{CURRENCY_SIGNS}]?\d)"
 """A sign that says something."""
 _SYMBOL = re.compile(rf"{_OTHERS}|{_BEFORE_NUMBERS}")
-_MAY_BE = re.compile(rf"[+#−<>≤≥≦≧⩽⩾★☆⭐{_YES}{_NO}{_UP}{_DOWN}]|[A-FO]-")
+_MAY_BE = re.compile(rf"[+#\[−<>≤≥≦≧⩽⩾★☆⭐{_YES}{_NO}{_UP}{_DOWN}]|[A-FO]-")
 _PREFIXED = r"(?<=\d)\s?(?:[mM](?:W|V|J|Pa)\b|[kMG][bB](?:ps)?\b)"
 """Units that case alone distinguishes: mW and MW, MB/s and Mb/s."""
 _PREFIX = re.compile(_PREFIXED)
@@ -37,9 +37,9 @@ _ORDERS = {"≦": "≤", "⩽": "≤", "<=": "≤", "=<": "≤", "≧": "≥", "
 
 def read_symbol(text: str) -> tuple[FactKind, str]:
     """The kind of the fact that a sign is, and its key."""
-    if text in _YES:
+    if text in _YES or text in ("[x]", "[X]"):
         return FactKind.NEGATION, "yes"
-    if text in _NO:
+    if text in _NO or text == "[ ]":
         return FactKind.NEGATION, "no"
     if text[0] in "★☆⭐":
         return FactKind.NUMBER, f"★:{len(text) - text.count('☆')}"

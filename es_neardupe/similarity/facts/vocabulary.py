@@ -319,7 +319,23 @@ PER_MILLE = frozenset(("‰", "permille", "promille"))
 PERCENT = frozenset(("%", "percent", "pct", "prozent", "porciento", *PER_MILLE)) | words_of(
     "процент процента процентов प्रतिशत بالمئة بالمائة درصد"
 )
+PERCENTAGE_POINTS = words_of("prozentpunkt prozentpunkte prozentpunkten procentenheter procentpoint")
 PER_CENT = {"per": "cent", "pour": "cent", "por": "ciento"}
+BEFORE_LETTERS = words_of(
+    """
+    article clause paragraph paragraphs subparagraph section subsection item point question option answer exercise
+    absatz abschnitt buchstabe nummer ziffer aufgabe frage antwort punkt alinéa lettre letra párrafo apartado lettera
+    """
+)
+"""Words before the letter of a part: ``paragraph (b)``."""
+FREE = words_of(
+    """
+    free gratis complimentary kostenlos kostenfrei frei gratuit gratuite gratuits gratuites gratuito gratuita gratuitos
+    gratuitas gratuitamente bedava ücretsiz бесплатно бесплатный бесплатная бесплатные
+    """
+)
+"""Words instead of an amount: shipping is ``free``, or ``$5``."""
+
 NEGATIONS = words_of(
     """
     no not never none nor neither nobody nothing nowhere without cannot unable unless except excluding nicht

@@ -275,6 +275,11 @@ def test_negations_without_an_apostrophe(a: str, b: str, kinds: str) -> None:
         ("in the second half of our year", "in the first half of our year", "number"),
         ("it costs $85 per month", "it costs $85 per quarter", "unit"),
         ("see section 12(3)(a) of it", "see section 12(3)(b) of it", "code"),
+        ("see section 3 (a) of it", "see section 3 (b) of it", "code"),
+        ("see section 3 (iv) of it", "see section 3(iv) of it", ""),
+        ("see paragraph (b) of it", "see paragraph (c) of it", "code"),
+        ("we answer question a) of it", "we answer question b) of it", "code"),
+        ("we met (a) once a week", "we met (b) once a week", ""),
     ],
 )
 def test_one_several_and_parts(a: str, b: str, kinds: str) -> None:
@@ -293,4 +298,54 @@ def test_one_several_and_parts(a: str, b: str, kinds: str) -> None:
 )
 def test_numbers_alone_on_their_lines(a: str, b: str, kinds: str) -> None:
     """They are those of pages between blank lines, or if they count: not in the cells of a table."""
+    assert kinds_in_a_letter(a, b) == kinds
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "kinds"),
+    [
+        ("our team won 4-2 at home", "our team won 2-4 at home", "number"),
+        ("our team won 4-2 at home", "our team won 4-1 at home", "number"),
+        ("our team won 4-2 at home", "our team won 4–2 at home", ""),
+        ("our team won 4-2 at home", "our team won 4 to 2 at home", ""),
+        ("they read pages 2-4 of it", "they read pages 2–4 of it", ""),
+        ("we walked 20-10 km to it", "we walked 20-10 m to it", "unit"),
+    ],
+)
+def test_scores(a: str, b: str, kinds: str) -> None:
+    """The larger number comes first; ranges begin with the smaller one."""
+    assert kinds_in_a_letter(a, b) == kinds
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "kinds"),
+    [
+        ("the delivery is free for you", "the delivery is $5 for you", "amount"),
+        ("the delivery is free of charge for you", "the delivery is 4.99 EUR for you", "amount"),
+        ("der Versand ist kostenlos für alle", "der Versand ist 5 Euro für alle", "amount"),
+        ("the delivery is free of charge for you", "the delivery is free for you", ""),
+        ("the delivery is quick for you", "the delivery is $5 for you", ""),
+        ("it costs 250 TL in our shop", "it costs 250 USD in our shop", "amount"),
+        ("it costs 250 TL in our shop", "it costs ₺250 in our shop", ""),
+        ("it rose by 3 percent in a year", "it rose by 3 percentage points in a year", "number"),
+        ("es stieg um 3 Prozent im Jahr", "es stieg um 3 Prozentpunkte im Jahr", "number"),
+        ("it rose by 3 points in a year", "it rose by 3 percentage points in a year", ""),
+        ("they saw that he was late", "they saw that she was late", "word"),
+        ("the blood group: A, was known", "the blood group: B, was known", "code"),
+    ],
+)
+def test_words_instead_of_figures(a: str, b: str, kinds: str) -> None:
+    assert kinds_in_a_letter(a, b) == kinds
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "kinds"),
+    [
+        ("is:\n- [x] paid\nthen", "is:\n- [ ] paid\nthen", "negation"),
+        ("is:\n- [x] paid\nthen", "is:\n- [X] paid\nthen", ""),
+        ("is:\n- [ ] paid\nthen", "is:\n- ☐ paid\nthen", ""),
+        ("is a[x] paid", "is a [x1] paid", "code"),
+    ],
+)
+def test_boxes(a: str, b: str, kinds: str) -> None:
     assert kinds_in_a_letter(a, b) == kinds
