@@ -181,11 +181,13 @@ _LEAST = {name: least_words(PRESETS[name]["shingle"], Unit.WORD, PRESETS[name]["
 
 
 def _limit(settings: Settings) -> _Limit | None:
-    """Which texts do not suit the keys; None if they are for exact copies, or for the lengths of the texts."""
+    """Which texts do not suit the keys; None if they are for exact copies, for the lengths of the texts, or for log
+    lines, which may be short."""
     if settings.measure in BY_LENGTHS:
         small = settings.unit is not Unit.WORD or settings.shingle <= PRESETS["short"]["shingle"]
         return _Limit("long", SHORT) if small else None
-    if settings.threshold == 1:
+    are_for_logs = settings.shingle <= PRESETS["logs"]["shingle"] and settings.scheme.preparation.keeps_only_places
+    if settings.threshold == 1 or are_for_logs:
         return None
     return _Limit("short", least_words(settings.shingle, settings.unit, settings.threshold))
 

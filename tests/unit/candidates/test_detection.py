@@ -179,6 +179,8 @@ def test_least_words(shingle: int, unit: Unit, threshold: float, words: int) -> 
         ("short", {}, [18] * 3 + [30] * 9, ("long", 30, 9, None)),  # no preset suits both
         ("short", {"shingle": "5c"}, [300] * 9, ("long", 30, 9, "strict")),
         ("short", {"shingle": 3}, [300] * 9, None),  # chosen for longer texts
+        ("logs", {}, [5] * 9, None),  # a line is a short text
+        ("strict", {"mask": "all"}, [5] * 9, ("short", 49, 9, "short")),
     ],
 )
 def test_texts_that_do_not_suit_the_keys(
