@@ -42,8 +42,8 @@ def replaced_words(a: Part, b: Part, *, equal_surroundings: bool) -> FactKind | 
         return None
     if len(kept[0]) == len(kept[1]) == 1:
         one, other = kept[0][0], kept[1][0]
-        if _is_capital(one) and _is_capital(other):
-            return FactKind.CODE
+        if kind := _kind_of_two(one, other):
+            return kind
         if {one.key, other.key} <= words.FUNCTION_WORDS and are_opposites(one.key, other.key):
             return _differing_words(*kept, equal_surroundings=equal_surroundings)  # AND, OR
     if all(side[-1].has_stop for side in kept):  # at the end of a sentence
@@ -58,6 +58,13 @@ def replaced_words(a: Part, b: Part, *, equal_surroundings: bool) -> FactKind | 
     return _differing_words(*kept, equal_surroundings=equal_surroundings)
 
 
+def _kind_of_two(one: SlotToken, other: SlotToken) -> FactKind | None:
+    """The kind of two words that differ whatever is around them: letters, and words that deny each other."""
+    if _is_capital(one) and _is_capital(other):
+        return FactKind.CODE
+    return FactKind.NEGATION if deny_each_other(one.key, other.key) else None
+
+
 def _is_capital(token: SlotToken) -> bool:
     """Whether a token is a letter such as that of ``class A``, or of ``Group: A``."""
     return (
@@ -66,8 +73,6 @@ def _is_capital(token: SlotToken) -> bool:
 
 
 def _differing_words(a: Sequence[SlotToken], b: Sequence[SlotToken], *, equal_surroundings: bool) -> FactKind | None:
-    if len(a) == len(b) == 1 and deny_each_other(a[0].key, b[0].key):
-        return FactKind.NEGATION
     if not equal_surroundings:
         return None
     if any(are_opposites(one.key, other.key) for one in a for other in b):

@@ -4,19 +4,21 @@ something else."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import product
 
 
 def _pairs(text: str) -> Iterator[tuple[str, str]]:
-    for pair in text.split():
-        one, other = pair.split("/")
-        yield one, other
+    """Of ``more,most/less``, each before the stroke with each after it."""
+    for part in text.split():
+        ones, others = part.split("/")
+        yield from product(ones.split(","), others.split(","))
 
 
 _WORDS = {
     frozenset(pair)
     for pair in _pairs(
         """
-        and/or before/after over/under above/below up/down in/out on/off more/less most/least more/fewer may/must
+        and/or before/after over/under above/below more/less most/least more/fewer may/must
         may/shall can/must can/shall should/must might/must could/must all/some all/any all/none any/none both/neither
         from/until since/until von/bis desde/hasta first/last erste/letzte ersten/letzten erster/letzter premier/dernier
         première/dernière primero/último primera/última he/she his/her him/her himself/herself il/elle él/ella
@@ -24,6 +26,38 @@ _WORDS = {
         """
     )
 }
+_STATES = {
+    frozenset(pair)
+    for pair in _pairs(
+        """
+        accepted,accepts,accept/rejected,rejects,reject,refused,refuses,refuse,declined,declines,decline,denied,failed
+        approved,approves,approve/rejected,rejects,reject,denied,denies,deny,refused,refuses,vetoed
+        granted,grants,grant/denied,denies,deny,refused,refuses,refuse,rejected,revoked
+        allowed,allows,allow,permitted,permits/forbidden,forbids,forbid,prohibited,prohibits,denied,blocked,banned
+        confirmed,confirms,confirm/denied,denies,deny,rejected
+        supported,supports,support/opposed,opposes,oppose
+        passed,passes,pass,succeeded,succeeds,succeed,successful,completed,finished/failed,fails,fail,aborted,cancelled
+        started,starts,start,began,begins,begin/stopped,stops,stop,ended,ends,end,finished,finishes,completed,failed
+        opened,opens,open,opening/closed,closes,close,closing,shut
+        added,adds,add,created,creates,create/removed,removes,remove,deleted,deletes,delete,destroyed
+        enabled,enables,enable/disabled,disables,disable
+        increased,increases,increase,increasing/decreased,decreases,decrease,decreasing
+        rose,rises,rise,risen,rising,climbed,gained/fell,falls,fall,fallen,falling,dropped,drops,declined,declines,lost
+        gain,gains,profit,profits/loss,losses
+        won,wins,win,winning/lost,loses,lose,losing
+        bought,buys,buy,buying/sold,sells,sell,selling
+        up/down in/out on/off for/against true/false positive/negative guilty/innocent alive/dead present/absent
+        higher/lower highest/lowest better/worse best/worst
+        gestiegen/gesunken,gefallen stieg,steigt,stiegen/sank,sinkt,sanken,fiel,fällt,fielen erhöht/gesenkt
+        angenommen,genehmigt/abgelehnt erlaubt/verboten gewonnen/verloren gewann/verlor geöffnet,offen/geschlossen
+        augmenté,augmente/diminué,diminue,baissé,baisse hausse/baisse ouvert/fermé ouverte/fermée gagné/perdu
+        accepté,approuvé/refusé,rejeté autorisé/interdit autorisée/interdite
+        subió/bajó,cayó aumentó/disminuyó abierto/cerrado abierta/cerrada ganó/perdió aceptado,aprobado/rechazado
+        aceptada,aprobada/rechazada permitido/prohibido permitida/prohibida
+        """
+    )
+}
+"""States, decisions and movements of which one denies the other."""
 _BEGINNINGS = tuple(
     _pairs(
         """
@@ -45,7 +79,10 @@ _MIN_REST = 4
 
 
 def deny_each_other(one: str, other: str) -> bool:
-    """Whether one of two words is the other with a beginning, or an end, that denies it: ``unlimited``."""
+    """Whether one of two words denies the other: it is this with a beginning, or an end, as ``unlimited``, or the
+    opposite state, as ``opened`` and ``closed``."""
+    if frozenset((one, other)) in _STATES:
+        return True
     short, long = sorted((one, other), key=len)
     if not short.isascii() and (
         (short.startswith(_PERSIAN) and long == f"ن{short}")

@@ -341,6 +341,22 @@ def test_words_instead_of_figures(a: str, b: str, kinds: str) -> None:
 @pytest.mark.parametrize(
     ("a", "b", "kinds"),
     [
+        ("our shares rose by a third", "our shares fell by a third", "negation"),
+        ("the court accepted our bid", "the court rejected our bid", "negation"),
+        ("Opened the door of our shop", "Closed the door of our shop", "negation"),
+        ("der Kurs ist gestiegen im Mai", "der Kurs ist gefallen im Mai", "negation"),
+        ("they logged in from our site", "they logged out from our site", "negation"),
+        ("the court accepted our bid", "the court approved our bid", "word"),
+        ("our shares rose by a third", "our shares climbed by a third", "word"),
+    ],
+)
+def test_opposite_states(a: str, b: str, kinds: str) -> None:
+    assert kinds_in_a_letter(a, b) == kinds
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "kinds"),
+    [
         ("is:\n- [x] paid\nthen", "is:\n- [ ] paid\nthen", "negation"),
         ("is:\n- [x] paid\nthen", "is:\n- [X] paid\nthen", ""),
         ("is:\n- [ ] paid\nthen", "is:\n- ☐ paid\nthen", ""),
