@@ -16,7 +16,7 @@ from es_neardupe.options import FactKind, Matching, MeasureName
 from es_neardupe.progress import Progress, silent
 from es_neardupe.similarity.features import FeatureTree, named_fields, parse_all
 from es_neardupe.similarity.measure import ALIGNED, SETS, Measure
-from es_neardupe.verification.match_rules import MatchRules, WeightsUsed
+from es_neardupe.verification.match_rules import FACTS_OF_LOGS, MatchRules, WeightsUsed
 from es_neardupe.wording import option
 
 if TYPE_CHECKING:
@@ -57,8 +57,8 @@ class MatchCriterion:
     @property
     def signs_decide(self) -> bool:
         """Whether documents with the same content hash may differ in facts, by their signs: ``$5`` and ``€5``. The
-        numbers of places in source code have no signs."""
-        return bool(self.facts) and not (self.only_places and self.facts == {FactKind.NUMBER})
+        numbers of places in source code have no signs, and those for yes and no do not decide by default."""
+        return bool(self.facts) and not (self.only_places and self.facts == {*map(FactKind, FACTS_OF_LOGS)})
 
 
 def match_criterion(

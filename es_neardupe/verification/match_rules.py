@@ -12,6 +12,10 @@ from es_neardupe.index.settings import Settings
 from es_neardupe.options import DECIDING, FactKind, Matching, MeasureName
 from es_neardupe.similarity.facts.kinds import parse_facts
 
+FACTS_OF_LOGS = (FactKind.NUMBER.value, FactKind.NEGATION.value)
+"""What decides in log lines of which the variables are masked: the numbers of places in source code, and whether
+something ``opened`` or ``closed``."""
+
 
 @dataclass(frozen=True)
 class MatchRules:
@@ -37,9 +41,9 @@ class MatchRules:
     @classmethod
     def of(cls, settings: Settings) -> MatchRules:
         """The defaults of an index: the measure that its threshold was given by; and if all numbers are masked but
-        those of places in source code, these numbers decide."""
-        numbers_decide = settings.scheme.preparation.keeps_only_places
-        return cls(settings.measure, facts=(FactKind.NUMBER.value,) if numbers_decide else ())
+        those of places in source code, `FACTS_OF_LOGS` decide."""
+        are_logs = settings.scheme.preparation.keeps_only_places
+        return cls(settings.measure, facts=FACTS_OF_LOGS if are_logs else ())
 
     def having(self, given: Mapping[str, object]) -> MatchRules:
         """A copy with those of the given options that are not None; an option of something else is ignored. Raises

@@ -193,6 +193,22 @@ def test_cases_of_log_lines(client: Client, index_name: str) -> None:
     assert (mixed.groups.count, mixed.rules.match.facts) == (8, ())
 
 
+def test_log_lines_that_say_the_opposite(client: Client, index_name: str) -> None:
+    says = [
+        "opened for user root by (uid={})",
+        "closed for user root by (uid={})",
+        "not opened for user root by (uid={})",
+    ]
+    lines = {
+        f"{k}-{n}": {"message": f"12:00:0{n} pam_unix(sshd:session): session {one.format(n)}"}
+        for k, one in enumerate(says)
+        for n in range(3)
+    }
+    index = filled(client, index_name, lines, Settings.chosen(("message",), preset="logs"))
+    assert sorted(map(sorted, grouped(index))) == [[f"{k}-{n}" for n in range(3)] for k in range(3)]
+    assert NearDupe(index_name, client).group(facts=["none"]).groups.count == 1
+
+
 def test_unprepared_texts_are_named_wherever_they_are_met(client: Client, index_name: str) -> None:
     """By the texts that come last, also if the index shows few hits: its lengths alone would name another preset."""
     make_index(client, index_name, {"text": {"type": "text"}}, settings={"max_result_window": 15})
