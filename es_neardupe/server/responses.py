@@ -67,6 +67,9 @@ _ADVICE = {
 _GRANT = "Ask an administrator to grant it; `es-neardupe doctor` lists the privileges that each command needs."
 _BLOCKED = "cluster_block_exception"
 _CLOSED = "index_closed_exception"
+_BLOCK = re.compile(r"index \[([^\]]+)\] blocked by: \[\w+/(\d+)/")
+_BLOCK_SETTINGS = {"5": "read_only", "7": "read", "8": "write", "9": "metadata", "12": "read_only_allow_delete"}
+"""Number of a block of an index -> the setting that makes it, after ``index.blocks.``"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +101,7 @@ def refusal(answer: Answer, doing: str) -> NeardupeError:
     words = ": ".join(filter(None, [type_, reason])) or "no reason given"
     if kind is Forbidden and (missing := lacking(str(_error(answer.body).get("reason") or ""))):
         return kind(f"{doing}: 403. {missing} {_GRANT}", status=answer.status, type=type_, reason=reason)
+    words = words.rstrip(";")
     message = f"{doing}: {answer.status} {words}{'' if words.endswith(('.', '?')) else '.'}"
     advice = _advice(kind, answer)
     return kind(f"{message} {advice}".rstrip(), status=answer.status, type=type_, reason=reason)
@@ -227,6 +231,9 @@ def _is_block(body: Any) -> bool:
 
 def _advice(kind: type[RequestError], answer: Answer) -> str:
     if kind is Blocked:
+        block = _BLOCK.search(_cause(answer.body)[1])
+        if block and (setting := _BLOCK_SETTINGS.get(block[2])):
+            return f'To remove the block: PUT /{block[1]}/_settings {{"index.blocks.{setting}": null}}'
         return "Remove the block (read-only index, full disk, no elected master) first."
     if 300 <= answer.status < 400:
         return "The address redirects elsewhere: give the URL of the server itself."

@@ -136,6 +136,24 @@ def test_a_block_below_another_error() -> None:
     assert isinstance(refusal(Answer(503, {}, body), "POST /"), Blocked)
 
 
+@pytest.mark.parametrize(
+    ("reason", "end"),
+    [
+        (
+            "index [news] blocked by: [FORBIDDEN/7/index read (api)];",
+            '[FORBIDDEN/7/index read (api)]. To remove the block: PUT /news/_settings {"index.blocks.read": null}',
+        ),
+        (
+            "index [news] blocked by: [FORBIDDEN/4/index closed];",
+            "Remove the block (read-only index, full disk, no elected master) first.",
+        ),
+    ],
+)
+def test_a_block_and_how_to_remove_it(reason: str, end: str) -> None:
+    answer = Answer(403, {}, {"error": {"type": "cluster_block_exception", "reason": reason}})
+    assert str(refusal(answer, "POST /news/_search")).endswith(end)
+
+
 def test_a_long_reason_keeps_its_beginning_and_its_end() -> None:
     """The cause follows the query of the request, however long that is."""
     asked = "x " * 3000
