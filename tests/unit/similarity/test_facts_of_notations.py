@@ -331,6 +331,8 @@ def test_scores(a: str, b: str, kinds: str) -> None:
         ("es stieg um 3 Prozent im Jahr", "es stieg um 3 Prozentpunkte im Jahr", "number"),
         ("it rose by 3 points in a year", "it rose by 3 percentage points in a year", ""),
         ("they saw that he was late", "they saw that she was late", "word"),
+        ("a letter of Mr. Miller to us", "a letter of Mrs. Miller to us", "word"),
+        ("the train to Berlin was late", "the train from Berlin was late", "word"),
         ("the blood group: A, was known", "the blood group: B, was known", "code"),
     ],
 )
