@@ -10,18 +10,18 @@ from es_neardupe.options import FactKind
 from es_neardupe.similarity.facts.currencies import CURRENCY_SIGNS
 from es_neardupe.similarity.facts.numerals import IN_BRACKETS
 
-_YES, _NO = "✓✔☑✅", "✗✘✕✖☒❌❎☐"
+_YES, _NO, _EMPTY_BOX = "✓✔☑✅", "✗✘✕✖☒❌❎", "☐"
 _UP, _DOWN = "▲△↑", "▼▽↓"
 _BEFORE_NUMBERS = rf"(?:[<>]=?|=[<>]|[≤≥≦≧⩽⩾{_UP}{_DOWN}])"
 _OTHERS = (
-    rf"[{_YES}{_NO}]|(?<!\S)\[[xX ]\](?!\S)|[★☆⭐]{{2,}}"
+    rf"[{_YES}{_NO}{_EMPTY_BOX}]|(?<!\S)\[[xX ]\](?!\S)|[★☆⭐]{{2,}}"
     r"|\b(?:[CcJ]\+\+|[CcFfJ]\#)(?![^\W\d])"  # programming languages
     r"|\b(?!D-)(?:A{1,3}|B{1,3}|C{1,3}|D|F|O|AB)(?:[+−]|-(?!\n))(?![^\s.,;:)\]])"  # ratings, grades, blood groups
 )
 SYMBOL = rf"{_OTHERS}|{_BEFORE_NUMBERS}(?=\s?[-+−]?[{CURRENCY_SIGNS}]?\d)"
 """A sign that says something."""
 _SYMBOL = re.compile(rf"{_OTHERS}|{_BEFORE_NUMBERS}")
-_MAY_BE = re.compile(rf"[+#\[−<>≤≥≦≧⩽⩾★☆⭐{_YES}{_NO}{_UP}{_DOWN}]|[A-FO]-")
+_MAY_BE = re.compile(rf"[+#\[−<>≤≥≦≧⩽⩾★☆⭐{_YES}{_NO}{_EMPTY_BOX}{_UP}{_DOWN}]|[A-FO]-")
 _PREFIXED = r"(?<=\d)\s?(?:[mM](?:W|V|J|Pa)\b|[kMG][bB](?:ps)?\b)"
 """Units that case alone distinguishes: mW and MW, MB/s and Mb/s."""
 _PREFIX = re.compile(_PREFIXED)
@@ -39,8 +39,10 @@ def read_symbol(text: str) -> tuple[FactKind, str]:
     """The kind of the fact that a sign is, and its key."""
     if text in _YES or text in ("[x]", "[X]"):
         return FactKind.NEGATION, "yes"
-    if text in _NO or text == "[ ]":
+    if text in _NO:
         return FactKind.NEGATION, "no"
+    if text in (_EMPTY_BOX, "[ ]"):  # denies only instead of a tick
+        return FactKind.NEGATION, _EMPTY_BOX
     if text[0] in "★☆⭐":
         return FactKind.NUMBER, f"★:{len(text) - text.count('☆')}"
     if text[0].isalpha():

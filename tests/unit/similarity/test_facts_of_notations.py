@@ -362,6 +362,8 @@ def test_opposite_states(a: str, b: str, kinds: str) -> None:
         ("is:\n- [x] paid\nthen", "is:\n- [ ] paid\nthen", "negation"),
         ("is:\n- [x] paid\nthen", "is:\n- [X] paid\nthen", ""),
         ("is:\n- [ ] paid\nthen", "is:\n- ☐ paid\nthen", ""),
+        ("is:\n- [ ] paid\nthen", "is:\n- paid\nthen", ""),
+        ("is:\n- ✗ paid\nthen", "is:\n- paid\nthen", "negation"),
         ("is a[x] paid", "is a [x1] paid", "code"),
     ],
 )
