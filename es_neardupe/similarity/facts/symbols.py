@@ -11,6 +11,12 @@ from es_neardupe.similarity.facts.currencies import CURRENCY_SIGNS
 from es_neardupe.similarity.facts.numerals import IN_BRACKETS
 
 _YES, _NO, _EMPTY_BOX = "✓✔☑✅", "✗✘✕✖☒❌❎", "☐"
+_ANSWERS = {
+    **dict.fromkeys([*_YES, "[x]", "[X]"], "yes"),
+    **dict.fromkeys(_NO, "no"),
+    **dict.fromkeys([_EMPTY_BOX, "[ ]"], _EMPTY_BOX),
+}
+"""Sign -> its key. An empty box denies only instead of a tick."""
 _UP, _DOWN = "▲△↑", "▼▽↓"
 _BEFORE_NUMBERS = rf"(?:[<>]=?|=[<>]|[≤≥≦≧⩽⩾{_UP}{_DOWN}])"
 _OTHERS = (
@@ -37,12 +43,8 @@ _ORDERS = {"≦": "≤", "⩽": "≤", "<=": "≤", "=<": "≤", "≧": "≥", "
 
 def read_symbol(text: str) -> tuple[FactKind, str]:
     """The kind of the fact that a sign is, and its key."""
-    if text in _YES or text in ("[x]", "[X]"):
-        return FactKind.NEGATION, "yes"
-    if text in _NO:
-        return FactKind.NEGATION, "no"
-    if text in (_EMPTY_BOX, "[ ]"):  # denies only instead of a tick
-        return FactKind.NEGATION, _EMPTY_BOX
+    if text in _ANSWERS:
+        return FactKind.NEGATION, _ANSWERS[text]
     if text[0] in "★☆⭐":
         return FactKind.NUMBER, f"★:{len(text) - text.count('☆')}"
     if text[0].isalpha():
