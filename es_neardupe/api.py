@@ -50,7 +50,7 @@ from es_neardupe.server.client import Client
 from es_neardupe.server.connect import connect, wrap
 from es_neardupe.server.login.options import CONNECTION_DEFAULTS, ConnectionOptions
 from es_neardupe.server.login.resolve import resolve_settings
-from es_neardupe.signatures import document_options, signature_of
+from es_neardupe.signatures import check_values, document_options, signature_of
 
 _Self = TypeVar("_Self", bound="NearDupe")
 _Class = TypeVar("_Class", bound=type)
@@ -79,6 +79,9 @@ def _logged(command: Callable[_P, _R]) -> Callable[_P, _R]:
     def run(*given: _P.args, **options: _P.kwargs) -> _R:
         index, *others = cast("tuple[NearDupe, ...]", given)
         call = partial(cast("Callable[..., _R]", command), index._index, *others)
+        check_values(
+            parameters.parameters, {name: one for name, one in options.items() if name in parameters.parameters}
+        )
         if not is_logged(logging.INFO):
             return call(**options)
         arguments = parameters.bind(*given, **options).arguments

@@ -11,15 +11,19 @@ import inspect
 import re
 import sys
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from functools import cache
-from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from numbers import Integral, Real
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from typer.models import OptionInfo
 
+from es_neardupe.errors import SettingsError
 from es_neardupe.keywords import keywords_of
 from es_neardupe.options import like, parse_fraction
+from es_neardupe.wording import option as option_name
 
 
 def option_of(annotation: Any) -> OptionInfo | None:
@@ -49,6 +53,64 @@ def meaning_of(function: Callable[..., Any], name: str, **limits: int) -> dict[s
         given = {"ge": option.min, "le": option.max}
         bounds = {name: bound for name, bound in given.items() if bound is not None}
     return {"description": f"{option.help}{_default_text(option)}", **bounds, **limits}
+
+
+_ACCEPTED: Mapping[Any, tuple[type, str]] = {
+    int: (Integral, "a whole number"),
+    float: (Real, "a number"),
+    str: (str, "a text"),
+    bool: (bool, "True or False"),
+    Sequence: (Iterable, "a list"),  # also one name: commands say what they need
+    Mapping: (Mapping, "a dict"),
+    tuple: (Sequence, "a pair"),
+    NoneType: (NoneType, "None"),
+}
+"""Type of an option -> the types of values that it accepts, and their name."""
+
+
+def check_values(parameters: Mapping[str, inspect.Parameter], values: Mapping[str, Any]) -> None:
+    """Raises `SettingsError` for the value of an option that has another type than the option, or is out of its range.
+    Other types than those of Python, such as `Versions`, are not checked."""
+    for name, value in values.items():
+        annotation = parameters[name].annotation
+        if (option := option_of(annotation)) is None:
+            continue
+        kind = get_args(annotation)[0]
+        parts = get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
+        if not any(_accepts(part, value) for part in parts):
+            names = [_ACCEPTED[part][1] for part in map(_plain, parts) if part in _ACCEPTED and part is not NoneType]
+            raise SettingsError(f"{option_name(name)} must be {' or '.join(names)}, not {value!r}.")
+        if isinstance(value, Integral) and not isinstance(value, bool):
+            _check_range(option, name, int(value))
+
+
+def _plain(kind: Any) -> Any:
+    """A type without its parameters."""
+    return get_origin(kind) or kind
+
+
+def _accepts(kind: Any, value: Any) -> bool:
+    """Whether a value is of a type of options; True for a type that is not known."""
+    if get_origin(kind) is Literal:
+        return value in get_args(kind)
+    if _plain(kind) not in _ACCEPTED:
+        return True
+    accepted, _ = _ACCEPTED[_plain(kind)]
+    if isinstance(value, bool):
+        return accepted is bool
+    if _plain(kind) is tuple:
+        return isinstance(value, Sequence) and len(value) == len(get_args(kind))
+    return isinstance(value, accepted)
+
+
+def _check_range(option: OptionInfo, name: str, value: int) -> None:
+    """Raises `SettingsError` for a number that is out of the range of an option."""
+    least, most = option.min, option.max
+    if least is None or (least <= value and (most is None or value <= most)):
+        return
+    if most is None:
+        raise SettingsError(f"{option_name(name)} must be {least:,} or more, not {value}.")
+    raise SettingsError(f"{option_name(name)} must lie between {least:,} and {most:,}, not {value}.")
 
 
 def signature_of(function: Callable[..., Any]) -> inspect.Signature:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from es_neardupe.errors import Forbidden, NotFound, SettingsError
+from es_neardupe.errors import Forbidden, NotFound
 from es_neardupe.groups.registry import GroupRecord, Registry
 from es_neardupe.groups.sizes import largest_groups
 from es_neardupe.index import queries
@@ -18,7 +18,7 @@ from es_neardupe.progress import Progress, silent
 from es_neardupe.records import Address, Hit, Reference, one_line
 from es_neardupe.server.bulk import chunked
 from es_neardupe.server.responses import hit_of
-from es_neardupe.wording import command, option
+from es_neardupe.wording import command
 
 _TERMS = 1000
 
@@ -196,8 +196,6 @@ def matching_record(record: GroupRecord | None, size: int) -> GroupRecord | None
 
 def read_groups(index: Index, *, min_size: int = 2, top: int | None = None, group: str | None = None) -> list[Group]:
     """As `groups`, but from the documents alone: ``known`` is None."""
-    if min_size < 2 or (top is not None and top < 1):
-        raise SettingsError(f"{option('min_size')} must be 2 or more, {option('top')} 1 or more.")
     found = None if top is None or group is not None else _largest_groups(index, top)
     if found is None:
         found = _groups(index, queries.grouped_members(index.fields, group))

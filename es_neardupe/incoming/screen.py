@@ -42,8 +42,6 @@ class Screen:
         refreshes: bool = True,
     ) -> None:
         """``refreshes``: whether the index may be refreshed, so that searches see the documents of earlier pieces."""
-        if max_candidates < 1:
-            raise SettingsError(f"{option('max_candidates')} must be 1 or more.")
         self.index = index
         self.criterion = criterion
         self.report = report

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+from es_neardupe.errors import SettingsError
 from es_neardupe.index.document_text import fingerprint_sources, has_any
 from es_neardupe.index.mapping import relation_in
 from es_neardupe.index.settings import Settings
@@ -142,6 +143,8 @@ def _incoming(
 
 
 def _type(action: Mapping[str, Any]) -> str:
+    if not isinstance(action, Mapping):
+        raise SettingsError(f"An action must be a dict, as for the bulk helpers of the clients, not {action!r:.100}.")
     return str(action.get("_op_type", "index"))
 
 

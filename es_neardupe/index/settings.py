@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
+from numbers import Integral, Real
 from typing import Any
 
 from es_neardupe.errors import IndexUnusable, SettingsError
@@ -32,6 +33,13 @@ def check_names(option: str, names: object) -> None:
     """Raises `SettingsError` for one name in place of several."""
     if isinstance(names, str):
         raise SettingsError(f"{option} must be a list of names, not one name: ({names!r},).")
+
+
+_NUMBERS = {
+    **dict.fromkeys(("threshold", "detection", "min"), Real),
+    **dict.fromkeys(("shingle", "permutations", "bands", "rows", "agree", "sample_mod"), Integral),
+}
+"""The settings that are numbers, and their types."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +84,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         self._check_names()
+        self._check_numbers()
         object.__setattr__(self, "fields", tuple(self.fields))
         object.__setattr__(self, "relations", tuple(sorted(set(self.relations))))
         object.__setattr__(self, "versions", None if self.versions is None else Versions(self.versions))
@@ -181,6 +190,13 @@ class Settings:
             ("--group-field", self.group_field),
         ]
         return " ".join(f"{name} {shlex.quote(str(value))}" for name, value in options if value is not None)
+
+    def _check_numbers(self) -> None:
+        for name, kind in _NUMBERS.items():
+            value = getattr(self, name)
+            if value is not None and (isinstance(value, bool) or not isinstance(value, kind)):
+                words = "a whole number" if kind is Integral else "a number"
+                raise SettingsError(f"{name} must be {words}, not {value!r}.")
 
     def _check_names(self) -> None:
         check_names("fields", self.fields)

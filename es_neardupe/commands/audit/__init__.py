@@ -53,7 +53,7 @@ def audit(
         VerifiedPairsCheck,
         advice,
         audited_scope,
-        check,
+        check_seed,
         drawn,
         grouped_by_resemblance,
         memberships,
@@ -70,7 +70,7 @@ def audit(
     started = time.monotonic()
     index = opened(index, texts=True)
     minimum = check_min(index.settings.threshold if min is None else min)
-    check(sample, seed)
+    check_seed(seed)
     index.documents.refresh_if_allowed()
     total, chosen = drawn(index, sample, seed, progress)
     scope = audited_scope(index, chosen, max_bucket=max_bucket, slices=run["slices"], progress=progress)

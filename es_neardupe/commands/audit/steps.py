@@ -103,10 +103,8 @@ def reviewed(index: Index, corpus: FingerprintColumns, minimum: float) -> Review
     )
 
 
-def check(sample: int, seed: int) -> None:
-    """Raises `SettingsError` for a sample or a seed out of range."""
-    if sample < 1:
-        raise SettingsError(f"{option('sample')} must be 1 or more, not {sample}.")
+def check_seed(seed: int) -> None:
+    """Raises `SettingsError` for a seed out of range."""
     if not 0 <= seed < 2**64:
         raise SettingsError(f"{option('seed')} must be 0 or more and fit into 64 bits, not {seed}.")
 

@@ -88,8 +88,6 @@ def contained(
 
     if (id is None) == (text is None):
         raise SettingsError("Give either the id of a document or a text.")
-    if top < 1 or max_candidates < 1:
-        raise SettingsError(f"{option('top')} and {option('max_candidates')} must be 1 or more.")
     check_min(min)
     if renew and ignore_common is None:
         raise SettingsError(f"{option('renew')} is for {option('ignore_common')}.")

@@ -154,7 +154,7 @@ def distribution(
     from es_neardupe.commands.distribution.sample import compare_sample, random_rows
     from es_neardupe.commands.distribution.steps import (
         THRESHOLDS,
-        check,
+        check_seed,
         compared_candidates,
         detecting,
         distribution,
@@ -179,7 +179,7 @@ def distribution(
     if plot is not None:
         check_plot(plot)
     names = names_of_measures(measure, whitespace=whitespace)
-    check(sample, seed)
+    check_seed(seed)
     labels_of_file = None if labels is None else read_labels(labels)
     index = opened(index, texts=True)
     settings = index.settings

@@ -65,10 +65,8 @@ def names_of_measures(measure: Sequence[MeasureName | str] | None, *, whitespace
     return names
 
 
-def check(sample: int | None, seed: int) -> None:
-    """Raises `SettingsError` for a sample or a seed out of range."""
-    if sample is not None and sample < 2:
-        raise SettingsError(f"{option('sample')} must be 2 or more, not {sample}.")
+def check_seed(seed: int) -> None:
+    """Raises `SettingsError` for a seed out of range."""
     if not 0 <= seed < 2**64:
         raise SettingsError(f"{option('seed')} must be 0 or more and fit into 64 bits, not {seed}.")
 

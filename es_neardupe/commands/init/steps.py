@@ -474,8 +474,6 @@ def _choose_sample_mod(index: UnpreparedIndex, sample_keys: int, scope: Mapping[
 
     Raises `SettingsError` for less than 1, and `IndexUnusable` if no document of the scope has words.
     """
-    if sample_keys < 1:
-        raise SettingsError(f"{option('sample_keys')} must be 1 or more, not {sample_keys}.")
     lengths = _lengths(index, scope)
     if not lengths:
         raise IndexUnusable(

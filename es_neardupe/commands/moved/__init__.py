@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from es_neardupe import options
-from es_neardupe.errors import SettingsError
-from es_neardupe.wording import option
 
 if TYPE_CHECKING:
     from es_neardupe.commands.moved.steps import MovedReport
@@ -100,8 +98,6 @@ def moved_all(
     from es_neardupe.server.bulk import chunked
     from es_neardupe.verification.criterion import check_min
 
-    if max_candidates < 1:
-        raise SettingsError(f"{option('max_candidates')} must be 1 or more.")
     index = opened(index, texts=True)
     at = address_fields(index, url_field, date_field)
     minimum = check_min(index.settings.threshold if min is None else min)

@@ -139,8 +139,6 @@ def checked(
     expand: bool,
 ) -> tuple[Index, CollapsedSearch]:
     """The opened index and the search of it, after checking the options. Raises what `search` raises."""
-    if size < 1 or start < 0:
-        raise SettingsError(f"{option('size')} must be 1 or more, {option('start')} 0 or more.")
     index = opened(index, groups=True)
     if start + size > index.target.max_result_window:
         raise SettingsError(

@@ -8,7 +8,6 @@ from es_neardupe import options
 from es_neardupe.errors import SettingsError
 from es_neardupe.keywords import Unpack, with_defaults
 from es_neardupe.match_options import MATCH_DEFAULTS, MatchOptions, Maximum
-from es_neardupe.wording import option
 
 if TYPE_CHECKING:
     from es_neardupe.commands.similar.steps import SimilarReport
@@ -68,8 +67,6 @@ def similar(
 
     if (id is None) == (text is None):
         raise SettingsError("Give either the id of a document or a text.")
-    if top < 1 or max_candidates < 1:
-        raise SettingsError(f"{option('top')} and {option('max_candidates')} must be 1 or more.")
 
     def in_index(index: Index) -> SimilarReport:
         match = match_criterion(index, MatchRules.of(index.settings).having({**given, "max": max}), renew=renew)

@@ -10,9 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from es_neardupe.errors import SettingsError
-from es_neardupe.wording import option
-
 if TYPE_CHECKING:
     from es_neardupe.commands.stats.counts import StatsReport
     from es_neardupe.index.index import Index
@@ -43,7 +40,6 @@ def stats(
     (9, 0, 1, 4)
     """
     from es_neardupe.commands.stats.counts import (
-        MAX_BUCKETS,
         GroupSizes,
         StatsReport,
         bytes_per_document,
@@ -53,8 +49,6 @@ def stats(
     from es_neardupe.groups.sizes import group_sizes
     from es_neardupe.index.index import opened
 
-    if buckets is not None and not 1 <= buckets <= MAX_BUCKETS:
-        raise SettingsError(f"{option('buckets')} must lie between 1 and {MAX_BUCKETS}.")
     index = opened(index)
     scope = documents_in_scope(index)
     return StatsReport(

@@ -23,8 +23,6 @@ _SAMPLE = 10_000
 _COUNTED = 1000
 """Maximum number of buckets of the sample whose documents are counted."""
 
-MAX_BUCKETS = 100
-
 
 @dataclass(frozen=True)
 class BucketSize:

@@ -14,7 +14,7 @@ from opensearchpy.helpers.actions import expand_action as expand_for_opensearch
 from unit_tools import AT, SETTINGS, FakeClient, index_of
 
 from es_neardupe.commands.load.records import LoadOptions, LoadReport, LoadRun, load_records
-from es_neardupe.errors import InputError
+from es_neardupe.errors import InputError, SettingsError
 from es_neardupe.incoming import writes
 from es_neardupe.incoming.writes import fingerprinted_actions, of_their_own
 from es_neardupe.index.settings import Settings
@@ -262,6 +262,12 @@ def test_load() -> None:
         ),
     ]
     assert next(iter(written(load(records, how=LoadOptions(replace=True))[1])[0][0])) == "index"
+
+
+@pytest.mark.parametrize("action", [5, "text", None, ("index", {})])
+def test_actions_are_dicts(action: Any) -> None:
+    with pytest.raises(SettingsError, match="An action must be a dict, as for the bulk helpers of the clients, not"):
+        list(fingerprinted_actions([{"_id": "1", "text": TEXT}, action], SETTINGS, index="i"))
 
 
 def test_load_equals_fingerprinted() -> None:
