@@ -8,7 +8,7 @@ import secrets
 import shlex
 import stat
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from io import TextIOWrapper
 from pathlib import Path
@@ -98,17 +98,12 @@ def pip_install(requirement: str) -> str:
     return f"{shlex.quote(python)} -m pip install {shlex.quote(requirement)}"
 
 
-def check_file(file: Path, read: Iterable[str | None] = ()) -> None:
-    """Raise `InputError` if a file cannot be created or replaced, or is one of the input files ``read``.
-
-    Call this before long work.
-    """
+def check_file(file: Path) -> None:
+    """Raise `InputError` if a file cannot be created or replaced. Call this before long work."""
     if str(file) == "-":
         raise InputError("- is not a file name here: name the file to write.")
     if file.exists() and not file.is_file():
         raise InputError(f"{file} is {'a folder' if file.is_dir() else 'not a regular file'}: name the file to write.")
-    if any(name and Path(name).exists() and file.exists() and file.samefile(name) for name in read):
-        raise InputError(f"{file} is an input file: name another file to write.")
     if not file.parent.is_dir():
         raise InputError(f"{file} cannot be written: its folder does not exist.")
     try:

@@ -156,13 +156,13 @@ class Tabular(ABC):
         return self.table().to_polars()
 
 
-def check_table_file(file: Path, read: Iterable[str | None] = ()) -> str:
+def check_table_file(file: Path) -> str:
     """The format of a file to write, by its ending. Call this before long work.
 
     Raises `SettingsError` for an unknown ending or without pyarrow, and `InputError` if the file cannot be created or
-    replaced, or is one of the input files ``read``.
+    replaced.
     """
-    check_file(file, read)
+    check_file(file)
     name = file.suffix.lower().removeprefix(".")
     if name not in _FORMATS:
         raise SettingsError(f"{file} has an unknown ending. Name it .parquet, .arrow, .csv or .jsonl.")

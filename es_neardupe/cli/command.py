@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import cache
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -55,6 +56,9 @@ docs/parameters.md."""
 _CHOSEN_BY_INIT = {"--permutations", "--shingle", "--bands", "--rows", "--threshold", "--field"}
 """Options that fix the keys of an index: other commands do not have them."""
 
+_WRITTEN = ("output", "failures", "report", "html", "bulk", "plot", "summary", "log_file")
+"""Parameters that name a file to write. Any other may name one to read, such as ``--query @FILE``."""
+
 _REPEATED = ("--url", "--profile", "--prefix")
 """Options that a suggested command repeats."""
 
@@ -77,9 +81,11 @@ class Command(typer.core.TyperCommand):
         """Values are not converted for completion: typer would import pydantic."""
         if not ctx.resilient_parsing:
             try:
-                self._refuse_repeated(ctx, args)
+                given, _, order = self.make_parser(ctx).parse_args(args=[*args])
             except UsageError as error:
                 raise self._with_our_name(error) from None
+            _refuse_repeated(ctx, order)
+            _refuse_overwriting(ctx, given)
             try:
                 return super().parse_args(ctx, args)
             except UsageError as error:
@@ -105,18 +111,44 @@ class Command(typer.core.TyperCommand):
         error.possibilities = [one for one in here if one.startswith(f"{error.option_name}-")] or error.possibilities
         return error
 
-    def _refuse_repeated(self, ctx: Any, args: list[str]) -> None:
-        """Raise a usage error for an option with a single value that is given twice: the last value would count."""
-        given: Counter[Any] = Counter(self.make_parser(ctx).parse_args(args=[*args])[2])
-        for parameter, number in given.items():
-            if number == 1 or parameter.param_type_name != "option":
-                continue
-            if not (parameter.multiple or (parameter.is_flag and not parameter.secondary_opts)):
-                raise UsageError(f"{parameter.opts[0]} is given {number} times: give it once.", ctx=ctx)
-
     def invoke(self, ctx: Any) -> Any:
         with spoken(command_line(_options_of(self.params), ctx.params)):
             return super().invoke(ctx)
+
+
+def _refuse_repeated(ctx: Any, given: Sequence[Any]) -> None:
+    """Raise a usage error for an option with a single value that is given twice: the last value would count."""
+    for parameter, number in Counter(given).items():
+        if number == 1 or parameter.param_type_name != "option":
+            continue
+        if not (parameter.multiple or (parameter.is_flag and not parameter.secondary_opts)):
+            raise UsageError(f"{parameter.opts[0]} is given {number} times: give it once.", ctx=ctx)
+
+
+def _refuse_overwriting(ctx: Any, given: Mapping[str, Any]) -> None:
+    """Raise a usage error if a file that is read, also in a folder, would be written over, or if two results would be
+    written to one file. ``given``: the words of the command line, by parameter."""
+    written = [Path(given[name]) for name in _WRITTEN if isinstance(given.get(name), str)]
+    read = [
+        Path(word.removeprefix("@"))
+        for name, words in given.items()
+        if name not in (*_WRITTEN, "index")
+        for word in ([words] if isinstance(words, str) else words if isinstance(words, (list, tuple)) else [])
+        if isinstance(word, str)
+    ]
+    for place, file in enumerate(written):
+        if file.is_file() and any(_contains(one, file) for one in read):
+            raise UsageError(f"{file} is an input file: name another file to write.", ctx=ctx)
+        if any(file.resolve() == other.resolve() for other in written[:place]):
+            raise UsageError(f"Two results would be written to {file}: name two files.", ctx=ctx)
+
+
+def _contains(path: Path, file: Path) -> bool:
+    """Whether a path is this file, or a folder that it is in."""
+    try:
+        return file.samefile(path) or (path.is_dir() and path.resolve() in file.resolve().parents)
+    except (OSError, ValueError):  # no path, but an id or a text
+        return False
 
 
 class ConnectedCommand(Command):

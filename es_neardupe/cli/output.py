@@ -175,12 +175,12 @@ def print_csv(table: ResultTable) -> None:
         sys.stdout.write(re.sub(r"[^\t\n]+", lambda part: without_controls(part[0]), line.replace("\r\n", "\n")) + "\n")
 
 
-def check_output(output: Path | None, read: Iterable[str | None] = ()) -> None:
+def check_output(output: Path | None) -> None:
     """Raise `SettingsError` or `InputError` if a table cannot be written to this file, as `check_table_file` does."""
     if output is not None:
         from es_neardupe.tables import check_table_file
 
-        check_table_file(output, read)
+        check_table_file(output)
 
 
 def write_output(output: Path, table: ResultTable) -> None:

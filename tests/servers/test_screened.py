@@ -703,7 +703,7 @@ def test_wrong_uses(news: NearDupe, client: Client, index_name: str, server_cli:
         news.load([str(file)], min=0.9)
     assert server_cli("load", index_name, str(file), "--report", str(tmp_path / "x")).code == 2
     into_input = server_cli("load", index_name, str(file), "--on-match", "pass", "--report", str(file))
-    assert (into_input.code, "is an input file" in into_input.err) == (1, True)
+    assert (into_input.code, "is an input file" in into_input.err) == (2, True)
     news.clean()
     news.init(SETTINGS, sidecar=True)
     with pytest.raises(IndexUnusable, match="screened writes keys into documents"):

@@ -77,7 +77,7 @@ def compare(
 
     _check(what, file)
     if html is not None:
-        check_file(html, [file] if file is not None or len(what) == 3 else what)
+        check_file(html)
     if len(what) == 2 and file is None:
         if given["weighted"]:
             raise typer.BadParameter("--weighted needs the frequencies of an index: give INDEX ID ID.")

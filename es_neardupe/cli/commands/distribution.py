@@ -64,7 +64,7 @@ def distribution(
       es-neardupe distribution news --measure resemblance --measure jaccard --labels pairs.csv
     """
 
-    check_output(output, [given["labels"]])
+    check_output(output)
     with progress_bars() as progress, connection_in_commands(not as_json):
         found = library(open_index(index, prefix), progress=progress, **given)
     if as_json:

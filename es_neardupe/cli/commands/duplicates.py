@@ -16,7 +16,6 @@ from es_neardupe.cli.connection import open_index
 from es_neardupe.cli.derived import with_options_of
 from es_neardupe.cli.output import check_output, print_json, progress_bars, say, warn, write_output
 from es_neardupe.commands.duplicates import duplicates as library
-from es_neardupe.errors import SettingsError
 from es_neardupe.options import DEFAULT_PREFIX
 
 if TYPE_CHECKING:
@@ -110,7 +109,7 @@ def duplicates(
     needed = pairs_only or bool(files) or given["write_groups"] is not None
     chosen = chosen_stage(plan, given["stage"], needed=needed)
     given["stage"] = chosen.name
-    _check_files(html, output, request)
+    _check_files(html, output)
     if explain:
         for line in request_explain.explain(plan, index):
             say(line)
@@ -143,15 +142,13 @@ def _check_source(index: str | None, request: str | None, example: str | None, *
         )
 
 
-def _check_files(html: Path | None, output: Path | None, request: str | None) -> None:
-    """Raises `InputError` if a file cannot be written, `SettingsError` if both options name the same file."""
+def _check_files(html: Path | None, output: Path | None) -> None:
+    """Raises `InputError` if a file cannot be written."""
     from es_neardupe.folders import check_file
 
-    check_output(output, [request])
+    check_output(output)
     if html is not None:
-        check_file(html, [request])
-        if output is not None and output.resolve() == html.resolve():
-            raise SettingsError(f"--html and --output both name {html}: use two files.")
+        check_file(html)
 
 
 def _across(plan: RequestPlan) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -95,8 +95,8 @@ def load(
 
     if report is not None and given["on_match"] is None:
         raise typer.BadParameter("--report is for --on-match: give it too.")
-    check_output(failures, files)
-    with resumable(), progress_bars() as progress, _match_file(report, files) as matches:
+    check_output(failures)
+    with resumable(), progress_bars() as progress, _match_file(report) as matches:
         done = library(
             open_index(index, prefix, max_rate=max_rate, max_load=max_load),
             files,
@@ -161,7 +161,7 @@ def _matches(counts: ScreenCounts | None) -> list[tuple[str, int]]:
 
 
 @contextmanager
-def _match_file(file: Path | None, read: Sequence[str]) -> Iterator[ScreenReport | None]:
+def _match_file(file: Path | None) -> Iterator[ScreenReport | None]:
     """A report that writes each match to the file at once: a run that is started again would not find it again."""
     from es_neardupe.folders import check_file
     from es_neardupe.incoming.matches import MatchedAction, ScreenReport
@@ -169,7 +169,7 @@ def _match_file(file: Path | None, read: Sequence[str]) -> Iterator[ScreenReport
     if file is None:
         yield None
         return
-    check_file(file, read)
+    check_file(file)
     try:
         stream = file.open("w", encoding="utf-8", newline="")
     except OSError as error:

@@ -70,7 +70,7 @@ def moved(
 
     if (address is None) == (gone is None):
         raise typer.BadParameter("Give either ADDRESS or --gone.")
-    check_output(output, [gone])
+    check_output(output)
     opened = open_index(index, prefix)
     if gone is not None:
         return _print_all(index, moved_all(opened, read_lines(gone), **given), given["fields"], output, as_json)

@@ -48,7 +48,7 @@ def similar(
         raise typer.BadParameter("Give exactly one of --id, --text and --file.")
     if file is not None:
         given["text"] = read_text_file(file)
-    check_output(output, [file])
+    check_output(output)
     found = library(open_index(index, prefix), **given)
     if as_json:
         print_json(similar_json(found))

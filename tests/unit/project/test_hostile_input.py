@@ -15,7 +15,6 @@ from conftest import Cli
 from hostile import Page, check_json, check_shown
 from hypothesis import given
 from hypothesis import strategies as st
-from server_tools import one_line
 
 from es_neardupe import Settings
 from es_neardupe.cli.output import as_json_text
@@ -99,18 +98,50 @@ def test_pages_show_what_steers_text() -> None:
         page.check()
 
 
+def usage(err: str) -> str:
+    """The words of an error of usage, which is in a box."""
+    return " ".join(err.replace("│", " ").split())
+
+
 def test_what_is_read_is_not_written_over(tmp_path: Path, cli: Cli) -> None:
     for name in ("a", "b"):
         (tmp_path / name).write_text(f"one two three four five six {name}")
     (tmp_path / "link").symlink_to(tmp_path / "b")
     for target in ("a", "b", "link", "./../" + tmp_path.name + "/a"):
         done = cli("compare", str(tmp_path / "a"), str(tmp_path / "b"), "--html", str(tmp_path / target))
-        assert "is an input file" in one_line(done.err)
-    with pytest.raises(InputError, match="is an input file"):
-        check_file(tmp_path / "a", [None, str(tmp_path / "a")])
+        assert (done.code, "is an input file" in usage(done.err)) == (2, True)
     with pytest.raises(InputError, match="cannot be written: "):
         check_file(Path("/proc/a"))  # also for root
     assert (tmp_path / "a").read_text().endswith("six a")
+
+
+def test_files_of_folders_and_queries_are_not_written_over(tmp_path: Path, cli: Cli) -> None:
+    for name in ("a.jsonl", "b.jsonl", "query"):
+        (tmp_path / name).write_text("{}\n")
+    a, b, query = (str(tmp_path / name) for name in ("a.jsonl", "b.jsonl", "query"))
+    for line in (
+        ["load", "i", str(tmp_path), "--failures", b],
+        ["load", "i", str(tmp_path), "--on-match", "pass", "--report", b],
+        ["load", "i", a, "--summary", a],
+        ["load", "i", a, "--log-file", a],
+        ["similar", "i", "--id", "1", "--query", f"@{query}", "--output", query],
+        ["demo", "--file", a, "--bulk", a],
+    ):
+        done = cli(*line)
+        assert (done.code, "is an input file" in usage(done.err)) == (2, True), line
+    assert Path(a).read_text() == Path(b).read_text() == Path(query).read_text() == "{}\n"
+
+
+def test_two_results_are_not_written_to_one_file(tmp_path: Path, cli: Cli) -> None:
+    new = str(tmp_path / "new.csv")
+    for line in (
+        ["load", "i", "a.jsonl", "--on-match", "skip", "--report", new, "--failures", new],
+        ["groups", "i", "--suggest-keep", "--bulk", new, "--output", str(tmp_path / "." / "new.csv")],
+        ["pairs", "i", "--output", new, "--summary", new],
+        ["duplicates", "i", "--request", "r", "--html", new, "--output", new],
+    ):
+        done = cli(*line)
+        assert (done.code, "Two results would be written to" in usage(done.err)) == (2, True), line
 
 
 def test_lines_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
