@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from es_neardupe.candidates.pair_arrays import blocks, components, first_with_all, sorted_runs
 from es_neardupe.columns import RowLists
-from es_neardupe.groups.stars import Matches, star
+from es_neardupe.groups.stars import Matches, Pairs, star
 from es_neardupe.keys.arrays import I32, U64, Bytes, Flags, Floats, Numbers, Positions
 from es_neardupe.options import Linkage
 
@@ -22,14 +22,17 @@ _ROWS = 1 << 16
 """Rows whose ids are compared at a time."""
 
 
-def principals_by(linkage: Linkage, matches: Matches, documents: Numbers, measure: str) -> Numbers:
+def principals_by(
+    linkage: Linkage, matches: Matches, documents: Numbers, measure: str, apart: Pairs | None = None
+) -> Numbers:
     """The principal of each class, itself if it is alone; shape (k,).
 
     Classes are numbered in the order of principals; ``left < right``. The result depends only on the set of matches.
-    ``documents``: the number of each class; shape (k,). ``measure``: the name of that of the matches.
+    ``documents``: the number of each class; shape (k,). ``measure``: the name of that of the matches. ``apart``: pairs
+    that do not match because of other facts.
     """
     if linkage is Linkage.STAR:
-        return star(matches, documents, measure)
+        return star(matches, documents, measure, apart)
     link = chain if linkage is Linkage.CHAIN else complete
     return link(len(documents), matches.left, matches.right)
 

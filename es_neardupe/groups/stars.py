@@ -6,7 +6,8 @@ The groups of a *cluster*, a connected component of the matches, depend on nothi
 1. *Centres*. In the order of the number of matches, the most first, a text that matches no centre so far becomes one.
 2. *Members*. Each other text joins the most similar centre that it matches.
 3. *Exchange*. Centres are exchanged for other texts while that raises the value of the cluster (`exchange`).
-4. *Principal*. The first text in the order of principals that matches all others of its group, as the centre does.
+4. *Other facts*. A member leaves its group if it has other facts than one that is nearer to the centre (`_kept_apart`).
+5. *Principal*. The first text in the order of principals that matches all others of its group, as the centre does.
 
 Ties go to the first text in the order of principals, which is that of the numbers of the texts. Similarities are whole
 numbers, so that no sum depends on the order. So the groups depend only on the matches, and on which texts are in
@@ -55,12 +56,17 @@ class Matches(NamedTuple):
     similarity: Floats
 
 
-def star(matches: Matches, documents: Numbers, measure: str) -> Numbers:
+Pairs = tuple[Numbers, Numbers]
+"""Pairs of classes; each side has shape (m,)."""
+
+
+def star(matches: Matches, documents: Numbers, measure: str, apart: Pairs | None = None) -> Numbers:
     """The principal of each class, itself if it is alone; shape (k,).
 
     Classes are numbered in the order of principals; ``left < right``. ``documents``: the number of each class; shape
     (k,). ``measure``: the name of that of the matches. By containment, a short text matches many long ones that have
-    nothing in common: then centres are chosen in the order of principals, and not exchanged.
+    nothing in common: then centres are chosen in the order of principals, and not exchanged. ``apart``: pairs that do
+    not match because of other facts, and so are in no group together.
     """
     left, right, _ = matches
     number = _counted(len(documents), left, right)
@@ -68,6 +74,8 @@ def star(matches: Matches, documents: Numbers, measure: str) -> Numbers:
     centre = _joined(matches, _centres(left, right, number, by_matches=by_matches))
     if by_matches:
         _exchange_all(matches, documents, number, centre)
+    if apart is not None:
+        _keep_apart(matches, apart, centre)
     return _principals(left, right, centre)
 
 
@@ -155,6 +163,56 @@ def _principals(left: Numbers, right: Numbers, centre: I32) -> I32:
     first = np.empty(size, np.int32)
     first[centre[able]] = able  # the lowest number is assigned last
     return first[centre]
+
+
+def _keep_apart(matches: Matches, apart: Pairs, centre: I32) -> None:
+    """Divide the groups of pairs that are ``apart``. Changes ``centre``.
+
+    The members of such pairs come back to their group one by one, those most similar to the centre first, unless a text
+    that they are apart from is in it. Each of the others, in the order of principals, joins the most similar centre
+    that it matches and whose group has no such text; without one, it becomes a centre.
+    """
+    inside = np.flatnonzero(centre[apart[0]] == centre[apart[1]])
+    if not len(inside):
+        return
+    leaving = np.unique(np.concatenate([side[inside] for side in apart]))
+    others = _neighbours(leaving, *apart)
+    near = _neighbours(leaving, *matches)
+    former = centre[leaving].tolist()
+    centre[leaving] = -1
+
+    def is_free(text: int, group: int) -> bool:
+        return not any(centre[other] == group for other, _ in others[text])
+
+    def to_centre(entry: tuple[int, int]) -> int:
+        text, group = entry
+        return next(value for other, value in near[text] if other == group)
+
+    waiting = []
+    for text, group in sorted(zip(leaving.tolist(), former, strict=True), key=lambda one: (-to_centre(one), one[0])):
+        if is_free(text, group):
+            centre[text] = group
+        else:
+            waiting.append(text)
+    for text in sorted(waiting):
+        groups = sorted((-value, other) for other, value in near[text] if centre[other] == other)
+        centre[text] = next((group for _, group in groups if is_free(text, group)), text)
+
+
+def _neighbours(
+    texts: Numbers, left: Numbers, right: Numbers, similarity: Floats | None = None
+) -> dict[int, list[tuple[int, int]]]:
+    """The other text of each pair of some texts, with their similarity as a whole number, or 0."""
+    found: dict[int, list[tuple[int, int]]] = {text: [] for text in texts.tolist()}
+    for some in blocks(len(left)):
+        values = np.zeros(some.stop - some.start, np.int32) if similarity is None else rounded(similarity[some])
+        for one, other in ((left[some], right[some]), (right[some], left[some])):
+            chosen = np.flatnonzero(np.isin(one, texts))
+            for text, to, value in zip(
+                one[chosen].tolist(), other[chosen].tolist(), values[chosen].tolist(), strict=True
+            ):
+                found[text].append((to, value))
+    return found
 
 
 def _exchange_all(matches: Matches, documents: Numbers, number: I32, centre: I32) -> None:

@@ -53,6 +53,32 @@ def amount_of(id: str) -> str:
     return "2500" if id == "copy" else id.split("-", maxsplit=1)[0]
 
 
+def vague(end: str) -> str:
+    return f"{FORM} The lamp is made of brass, and is sent to you as soon as we have your order. {FORM[::-1]} {end}"
+
+
+def test_a_text_without_the_fact_joins_no_others(client: Client, index_name: str) -> None:
+    """A star has no pair of members that match but for their facts, whichever is its principal; in one run, and after
+    changes. What is listed as redundant has no other facts than what is kept."""
+    texts = {"a": "It costs 120 euros.", "b": "It costs 180 euros.", "c": "Write to us.", "d": "It costs 180 euros!"}
+    news = start(client, index_name, {id: vague(end) for id, end in texts.items()})
+    report = news.group(facts=["facts"])
+    assert report.pairs.other_facts == 1  # exact copies are one text
+    members = [sorted(one.id for one in group.members) for group in groups_of(client, index_name)]
+    assert sorted(members) in ([["a", "c"], ["b", "d"]], [["b", "c", "d"]])
+    for one in news.suggest_keep():
+        kept = {one.keep.id, *(other.id for other in one.redundant)}
+        assert not ("a" in kept and kept & {"b", "d"})
+    change(client, index_name, "c", {"text": vague("It costs 120 euros today.")})
+    news.enrich()
+    news.group()
+    assert_settled(client, index_name)
+    assert {frozenset(one.id for one in group.members) for group in groups_of(client, index_name)} == {
+        frozenset("ac"),
+        frozenset("bd"),
+    }
+
+
 def test_group_names_the_option_for_form_letters(client: Client, index_name: str, server_cli: Cli) -> None:
     start(client, index_name, LETTERS | {"more": letter(7700), "most": letter(9100)})
     done = server_cli("group", index_name)

@@ -19,6 +19,7 @@ from es_neardupe.index.stored_fields import content_of, count_of, group_of, stor
 from es_neardupe.keys.arrays import Bytes, Ints
 from es_neardupe.keys.text import packed_hashes
 from es_neardupe.records import Address, Hit, Reference, one_line
+from es_neardupe.similarity.facts.agreement import FactsAgree
 from es_neardupe.tables import Cell, Table, Tabular
 from es_neardupe.verification.criterion import MatchCriterion
 from es_neardupe.verification.current_texts import CurrentDocuments, PairComparer
@@ -61,8 +62,8 @@ class KeepAdvice:
     changed: int
     """Documents left out because their text is not the one that was grouped, or because they were deleted."""
     less_similar: int
-    """Documents left out because they do not match the document to keep: other documents of the group, or decisions,
-    hold them in it."""
+    """Documents left out because they do not match the document to keep, or differ from it in facts that decide: other
+    documents of the group, or decisions, hold them in it."""
     is_principal: bool
     """Whether the document to keep is the principal."""
     reviewer: str | None = None
@@ -183,14 +184,19 @@ class _CurrentTexts:
         self._rows = {hit.reference: row for row, hit in enumerate(hits)}
         self._documents = CurrentDocuments.of_corpus(index.client, index.settings, contents)
         self._comparer = PairComparer(self._documents, {"comparing documents of groups": criterion.measure})
-        self._similarity: dict[tuple[Reference, Reference], float] = {}
+        self._facts = PairComparer(self._documents, {"comparing facts": FactsAgree(kinds=criterion.facts)})
+        self._matching: dict[tuple[Reference, Reference], float | None] = {}
 
     def compare(self, pairs: Sequence[tuple[Hit, Hit]]) -> None:
         """Compare these pairs."""
         left, right = (np.array([self._rows[pair[k].reference] for pair in pairs], np.int32) for k in (0, 1))
-        similarity = self._comparer.compare(left, right).similarity[0].tolist()
-        self._similarity.update(
-            ((a.reference, b.reference), one) for (a, b), one in zip(pairs, similarity, strict=True)
+        similarity = self._comparer.compare(left, right).similarity[0]
+        matches = self._criterion.matches(similarity)
+        if self._criterion.facts:
+            matches[matches] = self._facts.compare(left[matches], right[matches]).similarity[0] != 0
+        self._matching.update(
+            ((a.reference, b.reference), value if is_match else None)
+            for (a, b), value, is_match in zip(pairs, similarity.tolist(), matches.tolist(), strict=True)
         )
 
     def has_changed(self, hit: Hit) -> bool:
@@ -199,8 +205,7 @@ class _CurrentTexts:
 
     def matching(self, keep: Hit, other: Hit) -> float | None:
         """The similarity of a compared pair; None if it does not match."""
-        similarity = self._similarity[keep.reference, other.reference]
-        return similarity if self._criterion.matches(np.array([similarity]))[0] else None
+        return self._matching[keep.reference, other.reference]
 
 
 def _kept(index: Index, hits: Sequence[Hit]) -> dict[Address, Decision]:

@@ -49,6 +49,49 @@ def graphs(draw: st.DrawFn, most: int = 12) -> tuple[Similar, list[int]]:
     return matches, [dice.choice((1, 1, 1, 2, 3)) for _ in range(size)]
 
 
+def kept_apart(matches: Similar, apart: list[tuple[int, int]], size: int) -> list[int]:
+    left, right = (np.array([pair[side] for pair in matches], np.int32) for side in (0, 1))
+    similarity = np.array(list(matches.values()), np.float64)
+    pairs = tuple(np.array([pair[side] for pair in apart], np.int32) for side in (0, 1))
+    principal: list[int] = star(
+        Matches(left, right, similarity), np.ones(size, np.int32), MeasureName.RESEMBLANCE, (pairs[0], pairs[1])
+    ).tolist()
+    return principal
+
+
+@pytest.mark.parametrize(
+    ("matches", "apart", "principal"),
+    [
+        pytest.param({(0, 2): 0.9, (1, 2): 0.85}, [(0, 1)], [0, 1, 0], id="the nearer one stays"),
+        pytest.param({(0, 2): 0.9, (1, 2): 0.9}, [(1, 0)], [0, 1, 0], id="of two equal ones the first"),
+        pytest.param(
+            {(0, 4): 0.9, (1, 4): 0.9, (2, 4): 0.85, (3, 4): 0.85, (0, 1): 0.9, (2, 3): 0.9},
+            [(0, 2), (0, 3), (1, 2), (1, 3)],
+            [0, 0, 2, 2, 0],
+            id="those that leave make a group",
+        ),
+        pytest.param({(0, 1): 0.9}, [(2, 3)], [0, 0, 2, 3], id="no group has such a pair"),
+    ],
+)
+def test_other_facts_by_hand(matches: Similar, apart: list[tuple[int, int]], principal: list[int]) -> None:
+    assert kept_apart(matches, apart, len(principal)) == principal
+
+
+@given(graphs(), st.randoms(use_true_random=False))
+def test_no_group_has_a_pair_that_is_apart(graph: tuple[Similar, list[int]], dice: random.Random) -> None:
+    """Each member matches its principal, and a text that leaves a group joins another one if it may."""
+    matches, documents = graph
+    size = len(documents)
+    apart = [one for one in combinations(range(size), 2) if one not in matches and dice.random() < 0.5]
+    principal = kept_apart(matches, apart, size)
+    assert not any(principal[one] == principal[other] for one, other in apart)
+    for text, first in enumerate(principal):
+        assert text == first or (min(text, first), max(text, first)) in matches
+    assert kept_apart(matches, [], size) == found(matches, [1] * size)
+    exchanged = [(other, one) for one, other in reversed(apart)]
+    assert kept_apart(matches, exchanged, size) == principal
+
+
 @pytest.mark.parametrize(
     ("matches", "principal"),
     [
