@@ -105,17 +105,17 @@ def link(
     size, measure = len(verified.classes), criterion.measure.name
     matching = Matches(candidates.left[matches], candidates.right[matches], similarity[matches])
     documents = verified.classes.counted(verified.inside & ~verified.verifier.documents.changed_or_deleted)
-    apart = None if verified.other_facts is None else verified.linked(verified.other_facts)
+    differing = None if verified.other_facts is None else verified.linked(verified.other_facts)
     rank = _ranks(verified)
     if rank is None:
         order: Numbers = np.arange(size, dtype=np.int32)
-        principal = principals_by(linkage, matching, documents, measure, apart)
+        principal = principals_by(linkage, matching, documents, measure, differing)
     else:
         order = np.argsort(rank).astype(np.int32)
         left, right = np.sort(rank[np.stack((matching.left, matching.right))], axis=0)
         ranked = Matches(left, right, matching.similarity)
-        ranked_apart = None if apart is None else (rank[apart[0]], rank[apart[1]])
-        principal = order[principals_by(linkage, ranked, documents[order], measure, ranked_apart)[rank]]
+        ranked_differing = None if differing is None else (rank[differing[0]], rank[differing[1]])
+        principal = order[principals_by(linkage, ranked, documents[order], measure, ranked_differing)[rank]]
     others = LinkedPairs()
     if linkage is Linkage.COMPLETE:
         others = link_clusters(

@@ -268,18 +268,30 @@ class Registry:
         return self._refreshed
 
     def last_run(self) -> LastRun | None:
-        """The last run; None if the index has not been grouped. Raises `SettingsError` if its rules cannot be read:
-        otherwise the next run would silently use other ones."""
+        """The last run; None if the index has not been grouped, or was deleted since, and created again with other
+        keys, for which the rules were not chosen. Raises `SettingsError` if the rules cannot be read: otherwise the
+        next run would silently use other ones."""
         stored = self._stored_run()
         if stored is None:
             return None
         try:
-            return _decode_run(stored.source)
+            last = _decode_run(stored.source)
+            return None if self._is_of_deleted(last) else last
         except ValueError as error:
             raise SettingsError(
                 f"The rules of the last run, in {self.name}, cannot be read ({error}). To start from the defaults, run "
                 f"`{command('group', self._index.name)} --default-rules` with the options that you need."
             ) from error
+
+    def _is_of_deleted(self, last: LastRun) -> bool:
+        """Whether no index of a run is left, and the present ones have other keys. With the same keys, the index was
+        loaded again or restored, and its rules hold."""
+        if last.rules is None or last.rules.scheme == self._index.scheme_id:
+            return False
+        before, now = (
+            {uuid.partition("/")[0] for uuid in uuids.values()} for uuids in (last.indices, self._index.target.uuids)
+        )
+        return bool(before) and before.isdisjoint(now)
 
     def note_begun(self, at: str) -> None:
         """Record that a run has begun; the rules of the last finished run stay. Raises `Conflict` if another run
@@ -287,6 +299,8 @@ class Registry:
         try:
             last = None if self._run is None else _decode_run(self._run.source)
         except ValueError:
+            last = None
+        if last is not None and self._is_of_deleted(last):
             last = None
         self._note(LastRun(finished=False, evidence=False, rules=last.rules if last else None), at)
 

@@ -30,8 +30,10 @@ from es_neardupe.errors import SettingsError
 from es_neardupe.groups.related import linked_groups
 from es_neardupe.index import queries
 from es_neardupe.index.index import Index, opened
+from es_neardupe.options import FactKind, MeasureName
 from es_neardupe.records import Hit
 from es_neardupe.server.client import Client, ForwardingClient, path
+from es_neardupe.similarity.facts.kinds import FIGURES
 
 FIELDS = {
     "text": {"type": "text"},
@@ -532,3 +534,30 @@ def test_a_deleted_document_that_was_alone(client: Client, index_name: str) -> N
     assert regroup(client, index_name, linkage="complete", min=0.8).scope.affected == 2
     assert registry(client, index_name).clusters() == {}
     assert_settled(client, index_name)
+
+
+def test_rules_of_an_index_that_is_created_again(client: Client, index_name: str) -> None:
+    """They hold if it gets the same keys, as one that is loaded each night. With other keys, the defaults of these are
+    used, also after a run that was broken off."""
+
+    def again(settings: Settings) -> NearDupe:
+        client.request("DELETE", path(index_name), params={"ignore_unavailable": True})
+        make_index(client, index_name, FIELDS)
+        put(client, index_name, {id: {"text": " ".join(words("a", 60))} for id in "ab"})
+        news = NearDupe(index_name, client)
+        news.init(settings)
+        news.enrich()
+        return news
+
+    first = Settings(("text",), threshold=0.7)
+    again(first).group(min=0.9, facts=["figures"])
+    kept = again(first).group()
+    assert (kept.rules.min, kept.rules.match.facts) == (0.9, tuple(kind.value for kind in FactKind if kind in FIGURES))
+    reader = again(Settings.chosen(("text",), preset="reader"))
+    begun = registry(client, index_name)
+    assert begun.last_run() is None
+    begun.note_begun("2026-01-01T00:00:00.000+00:00")
+    made = reader.group()
+    assert (made.rules.match.measure, made.rules.min, made.rules.match.facts) == (MeasureName.EDIT, 0.71, ())
+    assert made.scope.reason == "the last run did not finish"
+    assert NearDupe(index_name, client).group().rules == made.rules
