@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -12,17 +11,15 @@ from typing import NamedTuple
 import numpy as np
 
 from es_neardupe.keys.arrays import U64, Ints, Octets
-from es_neardupe.keys.prepare.placed import PlacedPiece, PlacedText
+from es_neardupe.keys.prepare.placed import PlacedText
 from es_neardupe.keys.shingles import token_runs
 from es_neardupe.keys.text import Range
 from es_neardupe.options import FactKind
 from es_neardupe.similarity.facts.marks import marks_of
+from es_neardupe.similarity.facts.readable import readable
 from es_neardupe.similarity.facts.reader import Tokens
 from es_neardupe.similarity.facts.scanner import scan
 from es_neardupe.similarity.facts.token_flags import TokenFlag, flags_of
-
-_COMPOSED = re.compile(r"[^\u0300-\u036f\u1160-\u11ff][\u0300-\u036f\u1160-\u11ff]*|.", re.DOTALL)
-"""A character with the marks, or the parts of a Hangul syllable, that may be composed with it."""
 
 TITLE = 20
 """Maximum number of tokens of a title. A first line is a title if there are as many tokens below it."""
@@ -217,7 +214,7 @@ class Part:
 
 def fact_tokens(text: str | PlacedText) -> FactTokens:
     """Find the words and facts of a text, once for all comparisons. Of a prepared text, those that are left."""
-    placed = _in_nfc(PlacedText(text, text) if isinstance(text, str) else text)
+    placed = readable(PlacedText(text, text) if isinstance(text, str) else text)
     tokens = scan(placed.prepared)
     kinds, marks = tokens.kinds, marks_of(placed.prepared, tokens)
     if not marks:  # a text that is only a contact
@@ -237,17 +234,6 @@ def fact_tokens(text: str | PlacedText) -> FactTokens:
         title,
         _spaced_codes(tokens),
     )
-
-
-def _in_nfc(placed: PlacedText) -> PlacedText:
-    text = placed.prepared
-    if unicodedata.is_normalized("NFC", text):
-        return placed
-    pieces = (
-        PlacedPiece(unicodedata.normalize("NFC", match[0]), match.start(), match.end())
-        for match in _COMPOSED.finditer(text)
-    )
-    return placed.then(PlacedText.of_pieces(text, pieces))
 
 
 def _hashes(keys: Iterable[str]) -> U64:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from es_neardupe.keys.prepare.placed import PlacedText
 from es_neardupe.similarity.facts.differing import differing_facts
+from es_neardupe.similarity.facts.readable import readable
 from es_neardupe.similarity.facts.tokens import fact_tokens
 
 BEFORE = "This is to let all the members of the board know that"
@@ -369,3 +371,40 @@ def test_opposite_states(a: str, b: str, kinds: str) -> None:
 )
 def test_boxes(a: str, b: str, kinds: str) -> None:
     assert kinds_in_a_letter(a, b) == kinds
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ("You don't have to pay for it at all.", "You don&#39;t have to pay for it at all."),
+        ("You don't have to pay for it at all.", "You donâ€™t have to pay for it at all."),
+        ("You don't have to pay for it at all.", "You don&rsquo;t have to pay for it at all."),
+        ("You can't pay for it at all in here.", "You can&#x27;t pay for it at all in here."),
+        ("You can't pay for it at all in here.", "You canʼt pay for it at all in here."),
+        ("You can't pay for it at all in here.", "You can′t pay for it at all in here."),
+        ("You can't pay for it at all in here.", "You can?t pay for it at all in here."),
+        ("You can't pay for it at all in here.", "You can�t pay for it at all in here."),
+        ("The firm in Zürich has many offices.", "The firm in ZÃ¼rich has many offices."),
+        ("The flat has 50 m² and a balcony there.", "The flat has 50 m&sup2; and a balcony there."),
+        ("The flat has 62 m² and a balcony there.", "The flat has 62m2 and a balcony there."),
+        ("The flat has 62m² and a balcony there.", "The flat has 62m2 and a balcony there."),
+        ("The tank holds 3m³ of water in winter.", "The tank holds 3m3 of water in winter."),
+        ("The level of CO₂ is higher than before.", "The level of CO2 is higher than before."),
+        ("The grant of $2 million is for roads.", "The grant of $2\n> million is for roads."),
+        ("It takes two years until it is done.", "It takes two\n> years until it is done."),
+        ("It takes two years until it is done.", "It takes two\n> > years until it is done."),
+    ],
+)
+def test_signs_that_are_encoded_or_decoded_in_another_way(a: str, b: str) -> None:
+    """References of HTML, wrongly decoded characters, powers and marks of quoted lines; the places stay right."""
+    assert kinds_of(f"{a} {AFTER}", f"{b} {AFTER}") == ""
+    other = f"{b} There are 3 of them."
+    (one,) = differing_facts(fact_tokens(f"{a} There are 4 of them."), fact_tokens(other))
+    assert other[slice(*one.b)] == one.words_b == "3"
+
+
+@pytest.mark.parametrize(
+    "text", ["AT&T; R&D", "CAFÉ» et «IRMÃ", "a ? t", "x[2] m[3]", "size m2x", "a > b", "&nothing;"]
+)
+def test_texts_that_stay_as_they_are(text: str) -> None:
+    assert readable(PlacedText(text, text)).prepared == text
