@@ -20,7 +20,7 @@ from es_neardupe.similarity.facts.compatible import are_compatible, without_comp
 from es_neardupe.similarity.facts.names import replaced_words
 from es_neardupe.similarity.facts.opposites import are_opposites
 from es_neardupe.similarity.facts.spelling import differ_in_layout_only, digit_groups, have_equal_signs, is_variant
-from es_neardupe.similarity.facts.titles import facts_of_titles, is_size
+from es_neardupe.similarity.facts.titles import are_of_clothes, facts_of_first_lines, facts_of_titles, sizes_of
 from es_neardupe.similarity.facts.token_changes import Surroundings, token_changes
 from es_neardupe.similarity.facts.token_flags import TokenFlag
 from es_neardupe.similarity.facts.tokens import TITLE, FactTokens, Part, SlotToken
@@ -123,10 +123,12 @@ def _in_order(a: FactTokens, b: FactTokens, *, only_facts: bool) -> Iterator[Dif
         for one in changes
         if is_title or not (only_facts and one.surroundings is Surroundings.OTHER)
     )
-    if is_title:
+    if is_title or title:
         slots = list(slots)
-        if not any(one.kinds for one in slots):
+        if is_title and not any(one.kinds for one in slots):
             yield from _facts_of_titles(a, b, slots)
+        if title and not any(one.kinds for one in slots if one.a.first < a.title):
+            yield from _of_first_lines(a, b)
     for one in slots:
         if one.kinds or not only_facts:
             yield DifferingPlace(
@@ -157,8 +159,8 @@ def _kinds(a: Part, b: Part, surroundings: Surroundings) -> set[FactKind]:
     kinds = {FactKind.NEGATION} if _has_other_negation(a, b) else set()
     if not (len(a) and len(b)):
         return kinds
-    if _are_other_sizes(a, b):
-        return kinds | {FactKind.UNIT}
+    if sizes := _sizes(a, b):
+        return kinds | {FactKind.UNIT} if sizes[0] != sizes[1] else kinds
     size = max(len(a), len(b))
     facts_a, facts_b = a.facts, b.facts
     others = max(len(a) - len(facts_a), len(b) - len(facts_b))
@@ -184,8 +186,8 @@ def _kinds(a: Part, b: Part, surroundings: Surroundings) -> set[FactKind]:
 def _kinds_against_words(a: Part, b: Part, facts: Sequence[SlotToken], others: int) -> set[FactKind]:
     """The kinds of facts that differ where one text has facts and the other words: type I and type II, IV and IM, or
     a code. ``others``: the number of tokens that are no facts."""
-    if _is_free(a, b) or _is_free(b, a):
-        return {FactKind.AMOUNT}
+    if kind := _kind_by_words(a, b) or _kind_by_words(b, a):
+        return {kind}
     if others > _MAX_OTHERS:
         return set()
     size = max(len(a), len(b))
@@ -195,10 +197,18 @@ def _kinds_against_words(a: Part, b: Part, facts: Sequence[SlotToken], others: i
             return {FactKind.NUMBER if min(map(len, written)) == 1 else FactKind.NAME}
     if size == 1 and are_opposites(a.written.lower(), b.written.lower()):
         return {FactKind.NUMBER}  # first and last
-    if _is_one_of_several(a, b) or _is_one_of_several(b, a):
-        return {FactKind.NUMBER}
     has_code = any(one.kind is FactKind.CODE and not one.mark for one in facts)
     return {FactKind.CODE} if has_code and size <= _MAX_AGAINST_WORDS else set()
+
+
+def _kind_by_words(a: Part, b: Part) -> FactKind | None:
+    """The kind of a fact in one of two slots that the words of the other stand for or against: ``a tablet`` and ``two
+    tablets``, ``free`` and ``$5``, ``per kilo`` and ``per piece``."""
+    if _is_one_of_several(a, b):
+        return FactKind.NUMBER
+    if _is_free(a, b):
+        return FactKind.AMOUNT
+    return FactKind.UNIT if _is_another_rate(a, b) else None
 
 
 def _is_one_of_several(a: Part, b: Part) -> bool:
@@ -221,6 +231,14 @@ def _is_free(a: Part, b: Part) -> bool:
         and any(one.key in words.FREE for one in a.tokens)
         and [one.kind for one in b.tokens] == [FactKind.AMOUNT]
     )
+
+
+def _is_another_rate(a: Part, b: Part) -> bool:
+    """Whether a slot has a rate with a unit, and the other one without: ``per kilo`` and ``per piece``."""
+    if len(a) != 1 or len(b) != 2 or a.tokens[0].kind is not FactKind.UNIT:
+        return False
+    per, *_ = a.written.lower().split()
+    return per in words.PER | words.BEFORE_ONE and b.tokens[0].key == per and b.tokens[1].kind is None
 
 
 def _is_roman(token: SlotToken) -> bool:
@@ -301,19 +319,20 @@ def _begins_a_sentence(text: FactTokens, token: int) -> bool:
     return bool(text.flags[token] & TokenFlag.START)
 
 
-def _are_other_sizes(a: Part, b: Part) -> bool:
-    """Whether both texts have a size of clothes, and not the same; one of them may be a number, as 38 against XL."""
+def _sizes(a: Part, b: Part) -> tuple[str, str] | None:
+    """The size of clothes of each text, of which one is in letters; the other may be a word, or a number: 38 against
+    XL. None if they are no sizes."""
     if max(len(a), len(b)) > _MAX_SIZE:
-        return False
+        return None
     one, other = _size(a), _size(b)
-    return bool(one and other) and one != other and not one[:2] == other[:2] == "n:"
+    is_size = any(are_of_clothes(sizes_of(part.text, part.tokens)) for part in (a, b))
+    return (one, other) if one and other and is_size else None
 
 
 def _size(part: Part) -> str:
-    """The size in letters, or else the only number; the empty string if there is none."""
-    in_letters = (one.key for one in part.tokens if is_size(part.text, one))
+    """The size, or else the only number; the empty string if there is none."""
     number = part.tokens[0].key if len(part) == 1 and _SIZE_IN_DIGITS.fullmatch(part.tokens[0].key) else ""
-    return next(in_letters, number)
+    return next(iter(sizes_of(part.text, part.tokens)), number)
 
 
 def _differing_title(a: FactTokens, b: FactTokens) -> DifferingPlace | None:
@@ -353,6 +372,12 @@ def _facts_of_titles(a: FactTokens, b: FactTokens, slots: Sequence[_Slot]) -> It
     for kind, x, y in facts_of_titles((a, b), left):
         yield DifferingPlace((kind,), False, _place(a, x), _place(b, y))
         return
+
+
+def _of_first_lines(a: FactTokens, b: FactTokens) -> Iterator[DifferingPlace]:
+    """The facts by which products differ in the titles above longer texts."""
+    for kind, x, y in facts_of_first_lines((a, b), (a.part(0, a.title).tokens, b.part(0, b.title).tokens)):
+        yield DifferingPlace((kind,), False, _place(a, x), _place(b, y))
 
 
 def _place(text: FactTokens, token: SlotToken | None) -> Range:

@@ -34,11 +34,8 @@ class MeasureReader(Reader):
         unit = self.near(k)
         if not unit or not self.only_blanks_before(k):
             return 0
-        if after := self._share(k, value, start) or self._rate(k, value, start):
+        if after := self._share(k, value, start) or self._rate(k, value, start) or self._of_two_words(k, value, start):
             return after
-        if unit in words.DEGREES and self.has(k + 1) and (scale := words.SCALES.get(self.raw[k + 1][0].lower())):
-            self._add(FactKind.UNIT, f"u:°{scale}:{value}", start, self.raw[k + 1].end())
-            return k + 2
         if unit == "fl" and self.near(k + 1) in ("oz", "ounce", "ounces"):  # as ounces: the others may be fluid, too
             unit, k = self.near(k + 1), k + 1
         length = self.near(k + 1) if unit in words.SQUARES else unit if self.near(k + 1) in words.SQUARES_AFTER else ""
@@ -55,6 +52,18 @@ class MeasureReader(Reader):
             self._add(FactKind.UNIT, key, start, self.raw[k].end())
             return k + 1
         return 0
+
+    def _of_two_words(self, k: int, value: str, start: int) -> int:
+        """A number of degrees of a scale, or of ``business days``; 0 if it is of something else."""
+        unit, name = self.near(k), ""
+        if unit in words.DEGREES and self.has(k + 1) and (scale := words.SCALES.get(self.raw[k + 1][0].lower())):
+            name = f"°{scale}"
+        elif unit in words.WORKING and self.near(k + 1) in ("day", "days"):
+            name = "workday"
+        if not name:
+            return 0
+        self._add(FactKind.UNIT, f"u:{name}:{value}", start, self.raw[k + 1].end())
+        return k + 2
 
     def _with_larger(self, dimension: str, value: float, start: int) -> tuple[float, int]:
         """A value with that of the larger unit before it, and where this begins: ``1 hour and 30 minutes``."""

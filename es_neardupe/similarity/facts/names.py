@@ -126,7 +126,8 @@ def _names(
     texts: tuple[FactTokens, FactTokens], kept: tuple[list[SlotToken], list[SlotToken]]
 ) -> tuple[list[list[SlotToken]], list[list[SlotToken]]]:
     """The names of each side, and the other words, without titles such as ``Mr``. At the beginning of a sentence, or in
-    a title of capitalised words, a word that is capitalised nowhere else is a name if it replaces one."""
+    a title of capitalised words, a word that is capitalised nowhere else is a name if it replaces one, or follows a
+    word such as ``in``."""
     names: list[list[SlotToken]] = [[], []]
     others: list[list[SlotToken]] = [[], []]
     uncertain: list[tuple[int, SlotToken]] = []
@@ -136,13 +137,25 @@ def _names(
                 continue
             if not is_name(token, texts):
                 others[side].append(token)
-            elif not token.flags & _UNCERTAIN or len(text) <= TITLE or any(has(one.inner, token.hash) for one in texts):
+            elif (
+                not token.flags & _UNCERTAIN
+                or len(text) <= TITLE
+                or _follows_a_place_word(text, token)
+                or any(has(one.inner, token.hash) for one in texts)
+            ):
                 names[side].append(token)
             else:
                 uncertain.append((side, token))
     for side, token in uncertain:
         (names if names[1 - side] else others)[side].append(token)
     return names, others
+
+
+def _follows_a_place_word(text: FactTokens, token: SlotToken) -> bool:
+    """Whether a word of a title is after one such as ``in``: ``Cook in Leeds``."""
+    if token.flags & _BEGINS_A_SENTENCE == _BEGINS_A_SENTENCE or not token.number:
+        return False
+    return text.placed.prepared[slice(*text.spans[token.number - 1].tolist())].lower() in words.BEFORE_PLACES
 
 
 def _without_variants(

@@ -22,7 +22,9 @@ _WORDS = {
         may/shall can/must can/shall should/must might/must could/must all/some all/any all/none any/none both/neither
         from/until since/until von/bis desde/hasta first/last erste/letzte ersten/letzten erster/letzter premier/dernier
         première/dernière primero/último primera/última he/she his/her him/her himself/herself il/elle él/ella
-        to/from nach/aus mr/mrs,ms,miss herr,herrn/frau monsieur/madame señor/señora
+        to/from nach/aus mr/mrs,ms,miss herr,herrn/frau monsieur/madame señor/señora sr/sra
+        today,tonight/tomorrow,yesterday tomorrow,tonight/yesterday heute/gestern,morgen hoy/ayer,mañana hier/demain
+        pc/mac,xbox,switch left,right/both ground/first,second,third,top,upper
         und/oder vor/nach mehr/weniger kann/muss darf/muss et/ou avant/après plus/moins y/o antes/después más/menos
         """
     )

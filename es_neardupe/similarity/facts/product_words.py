@@ -17,7 +17,14 @@ CONDITIONS = words_of(
     """
 )
 """The same of products that are not new, or not of what they seem to be."""
-SIZES = words_of("XS S M L XL XXL XXXL")
+SIZES_OF_ONE_LETTER = words_of("S M L")
+"""Sizes of clothes that are in capitals."""
+SIZES = words_of("xs xl xxl xxxl")
+SIZES_IN_WORDS = {"small": "s", "medium": "m", "large": "l"}
+WRITTEN_SIZES = {"2xl": "xxl", "3xl": "xxxl"}
+"""Other ways to write some."""
+BEFORE_SIZES = {"small": "xs", "large": "xl"}
+"""What ``x`` or ``extra`` makes of a size."""
 
 QUALITIES = {
     word: (quality, frozenset(values.split(",")))

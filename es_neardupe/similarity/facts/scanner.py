@@ -9,6 +9,7 @@ from es_neardupe.options import FactKind
 from es_neardupe.similarity import batch
 from es_neardupe.similarity.facts import calendar_words as calendar
 from es_neardupe.similarity.facts import currencies
+from es_neardupe.similarity.facts import product_words as products
 from es_neardupe.similarity.facts import vocabulary as words
 from es_neardupe.similarity.facts.dates import PERIOD, PERIOD_OF_YEAR, DateReader, date_key, decade_key
 from es_neardupe.similarity.facts.measures import LENGTH, MeasureReader, unit_named
@@ -36,6 +37,8 @@ _IN_ANY_CASE = frozenset().union(
     words.UNITS_AFTER_A,
     words.NUMBER_SIGNS,
     words.BEFORE_LETTERS,
+    words.FREQUENCIES,
+    words_of("every extra x"),
     calendar.HOURS,
     calendar.BEFORE_HOURS,
     calendar.DECADES,
@@ -74,7 +77,7 @@ AFTER_NUMBERS = frozenset().union(
     words.PER,
     calendar.CLOCKS,
     words.AFTER_ORDINALS,
-    words_of("x by mal o am pm a p quartal halbjahr of de del da di d and fl bps basis percentage"),
+    words_of("x by mal o am pm a p quartal halbjahr of de del da di d and fl bps basis percentage business working"),
 )
 """Words that may belong to a number before them."""
 FOR_KERNEL = (_READ_IN_ANY_CASE, _IF_CAPITALISED, AFTER_NUMBERS, (FactKind.NUMBER, FactKind.DATE))
@@ -184,7 +187,13 @@ class _Scanner(DateReader, MeasureReader):
             and self._is_weekday(i)
         ):
             self._add(FactKind.DATE, f"d:w{calendar.WEEKDAYS[low]}", start, end)
-        elif after := self._time_of_a_word(i) or self._number_of_a_word(i) or self._with_letter(i):
+        elif after := (
+            self._time_of_a_word(i)
+            or self._number_of_a_word(i)
+            or self._with_letter(i)
+            or self._frequency(i)
+            or self._size(i)
+        ):
             return self._per(after)
         elif low in words.ORDINALS:
             return self._ordinal(str(words.ORDINALS[low]), start, i + 1)
@@ -197,6 +206,29 @@ class _Scanner(DateReader, MeasureReader):
         else:
             self._add(None, low, start, end)
         return i + 1
+
+    def _frequency(self, i: int) -> int:
+        """``daily``, ``every day``, ``every other week``, as ``per day``; 0 if it is something else."""
+        text, start, end = self.part(i)
+        seconds, k = words.FREQUENCIES.get(text), i + 1
+        if text.lower() == "every":
+            is_second = self.near(k) in ("other", "second")
+            k += 1 + is_second
+            dimension, factor = words.UNITS.get(self.near(k - 1), ("", 0.0))
+            seconds = factor * (1 + is_second) if dimension == "time" else None
+            end = self.raw[k - 1].end() if seconds else end
+        if not seconds:
+            return 0
+        self._add(FactKind.UNIT, f"u:time:{seconds:.6g}", start, end)
+        return k
+
+    def _size(self, i: int) -> int:
+        """``X-Large``, ``extra small``: a size of clothes as ``XL``; 0 if it is something else."""
+        size = products.BEFORE_SIZES.get(self.near(i + 1), "") if self.raw[i][0].lower() in ("x", "extra") else ""
+        if not size:
+            return 0
+        self._add(None, size, self.raw[i].start(), self.raw[i + 1].end())
+        return i + 2
 
     def _with_letter(self, i: int) -> int:
         """``paragraph (b)``, ``question b)``: a word and the letter of a part; 0 if it is something else."""
@@ -584,7 +616,11 @@ class _Scanner(DateReader, MeasureReader):
         while self.is_adjacent(k) and self.raw[k].lastgroup in (*WORDS, "number", "code"):
             k += 1
         end = self.raw[k - 1].end()
-        self._add(FactKind.CODE, f"c:{self.text[start:end].lower().replace('-', '')}", start, end)
+        written = self.text[start:end].lower().replace("-", "")
+        if written in products.WRITTEN_SIZES:
+            self._add(None, products.WRITTEN_SIZES[written], start, end)
+        else:
+            self._add(FactKind.CODE, f"c:{written}", start, end)
         return k
 
     def _currency(self, k: int) -> tuple[str, int]:

@@ -36,9 +36,7 @@ def facts_of_titles(
         if a and b and not any(are_compatible(x, y) for x in a for y in b):
             yield kind, a[0], b[0]
     whole = [text.part(0, len(text)).tokens for text in texts]
-    a, b = ([one for one in side if is_size(text, one)] for text, side in zip(texts, whole, strict=True))
-    if a and b and {one.key for one in a}.isdisjoint(one.key for one in b):
-        yield FactKind.UNIT, a[0], b[0]
+    yield from _other_sizes(texts, whole)
     a, b = (
         [one for one in side if is_name(one, texts) and not _is_a_call(text, one)]
         for text, side in zip(texts, left, strict=True)
@@ -64,6 +62,24 @@ def facts_of_titles(
         a, b = _words_of_one(texts, titles)
         if len(a) == len(b) == 1:
             yield FactKind.WORD, a[0], b[0]
+
+
+def facts_of_first_lines(
+    texts: tuple[FactTokens, FactTokens], titles: Sequence[Sequence[SlotToken]]
+) -> Iterator[tuple[FactKind, SlotToken, SlotToken]]:
+    """The sizes, and words such as colours, that differ between titles above longer texts. Their other words may be
+    those of another headline."""
+    yield from _other_sizes(texts, titles)
+    yield from _other_qualities(*titles)
+
+
+def _other_sizes(
+    texts: tuple[FactTokens, FactTokens], titles: Sequence[Sequence[SlotToken]]
+) -> Iterator[tuple[FactKind, SlotToken, SlotToken]]:
+    """Sizes of clothes, if the titles have none in common."""
+    a, b = (sizes_of(text, title) for text, title in zip(texts, titles, strict=True))
+    if a and b and a.keys().isdisjoint(b) and (are_of_clothes(a) or are_of_clothes(b)):
+        yield FactKind.UNIT, next(iter(a.values())), next(iter(b.values()))
 
 
 def _is_of_another_kind(one: SlotToken, others: Iterable[SlotToken]) -> bool:
@@ -150,7 +166,18 @@ def _is_a_call(text: FactTokens, token: SlotToken) -> bool:
     return text.text.startswith("!", token.start + len(token.written))
 
 
-def is_size(text: FactTokens, token: SlotToken) -> bool:
-    """Whether a token is a size of clothes, such as ``XL``."""
-    end = token.start + len(token.written)
-    return token.written in products.SIZES and not _NOT_IN_A_SIZE.match(text.text, end)
+def sizes_of(text: FactTokens, tokens: Iterable[SlotToken]) -> dict[str, SlotToken]:
+    """The sizes of clothes among tokens: ``M``, ``medium``, ``XL``, also as ``X-Large``."""
+    found = {}
+    for one in tokens:
+        if not _NOT_IN_A_SIZE.match(text.text, one.start + len(one.written)):
+            if one.key in products.SIZES or one.written in products.SIZES_OF_ONE_LETTER:
+                found[one.key] = one
+            elif one.key in products.SIZES_IN_WORDS:
+                found[products.SIZES_IN_WORDS[one.key]] = one
+    return found
+
+
+def are_of_clothes(sizes: Mapping[str, SlotToken]) -> bool:
+    """Whether one of some sizes is in letters, or as ``extra large``: what is small alone may be anything."""
+    return any(one.key not in products.SIZES_IN_WORDS for one in sizes.values())

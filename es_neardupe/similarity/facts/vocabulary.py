@@ -119,7 +119,8 @@ ORDINALS = numbered(
 ORDINALS |= {word: 10 * tens for tens, word in enumerate(["thirtieth", "fortieth", "fiftieth", "sixtieth"], 3)}
 AFTER_ORDINALS = words_of(
     """
-    stock stockwerk obergeschoss og etage lebensjahr jahrhundert auflage klasse platz runde spieltag geburtstag
+    stock stockwerk obergeschoss og etage lebensjahr jahrhundert auflage aufl generation gen klasse platz runde
+    spieltag geburtstag
     jahrestag kapitel stelle patro piętro emelet kerros kat etasje sal våning
     """
 )
@@ -303,6 +304,18 @@ BITS_PER_SECOND = {"kb": "kbit", "mb": "mbit", "gb": "gbit"}
 PER = words_of("per pro par por")
 QUARTERS_OF_A_YEAR = words_of("quarter trimestre quartal")
 """Units of time after these only."""
+DAY = 86_400
+"""Seconds."""
+FREQUENCIES = {
+    **dict.fromkeys(words_of("hourly stündlich"), DAY / 24),
+    **dict.fromkeys(words_of("daily nightly täglich quotidien quotidienne"), DAY),
+    **dict.fromkeys(words_of("weekly wöchentlich hebdomadaire semanal"), 7 * DAY),
+    **dict.fromkeys(words_of("monthly monatlich mensuel mensuelle mensual"), UNITS["month"][1]),
+    **dict.fromkeys(words_of("yearly annually annual jährlich annuel annuelle anual"), UNITS["year"][1]),
+}
+"""How often: the seconds between two times, as those of ``per day``."""
+WORKING = words_of("business working")
+"""Before days that are not those of the calendar."""
 NOT_AFTER_PER = frozenset("cfvw")
 """Units that ``per``, or a stroke, does not precede."""
 
@@ -321,6 +334,7 @@ PERCENT = frozenset(("%", "percent", "pct", "prozent", "porciento", *PER_MILLE))
 )
 PERCENTAGE_POINTS = words_of("prozentpunkt prozentpunkte prozentpunkten procentenheter procentpoint")
 PER_CENT = {"per": "cent", "pour": "cent", "por": "ciento"}
+BEFORE_PLACES = words_of("in at near from bei aus nach à")
 BEFORE_LETTERS = words_of(
     """
     article clause paragraph paragraphs subparagraph section subsection item point question option answer exercise

@@ -408,3 +408,26 @@ def test_signs_that_are_encoded_or_decoded_in_another_way(a: str, b: str) -> Non
 )
 def test_texts_that_stay_as_they_are(text: str) -> None:
     assert readable(PlacedText(text, text)).prepared == text
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "kinds"),
+    [
+        ("it costs 3 euros per kilo here", "it costs 3 euros per piece here", "unit"),
+        ("it costs 3 euros a kilo here", "it costs 3 euros a piece here", "unit"),
+        ("it costs 80 Euro pro Nacht hier", "it costs 80 Euro pro Woche hier", "unit"),
+        ("they take 5 mg daily with food", "they take 5 mg weekly with food", "unit"),
+        ("they take 5 mg daily with food", "they take 5 mg every day with food", ""),
+        ("they take 5 mg daily with food", "they take 5 mg per day with food", ""),
+        ("they take it every other day here", "they take it every day here", "unit"),
+        ("they take it every two days here", "they take it every other day here", ""),
+        ("in the Daily Mail of us", "in the Weekly Mail of us", "name"),
+        ("in 14 business days from us", "in 14 days from us", "unit"),
+        ("in 14 business days from us", "in 14 working days from us", ""),
+        ("the sale ends today at noon", "the sale ends tomorrow at noon", "word"),
+        ("on the ground floor of it", "on the first floor of it", "number"),
+        ("drops for the left eye only", "drops for both eyes only", "word"),
+    ],
+)
+def test_rates_and_frequencies(a: str, b: str, kinds: str) -> None:
+    assert kinds_in_a_letter(a, b) == kinds

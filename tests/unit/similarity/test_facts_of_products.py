@@ -52,3 +52,47 @@ def test_sizes_among_other_words(a: str, b: str, differ: bool) -> None:
     for one, other in ((a, b), (b, a)):
         found = differing_facts(fact_tokens(one), fact_tokens(other))
         assert [fact.kinds for fact in found] == [(FactKind.UNIT,)] * differ
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "kinds"),
+    [
+        ("T-shirt blue X-Large", "T-shirt blue Large", "unit"),
+        ("T-shirt blue extra small", "T-shirt blue small", "unit"),
+        ("T-shirt blue XXL", "T-shirt blue XL", "unit"),
+        ("T-shirt blue 2XL", "T-shirt blue XXL", ""),
+        ("T-shirt blue 3XL", "XXXL T-shirt blue", ""),
+        ("T-shirt blue Small", "T-shirt blue S", ""),
+        ("T-shirt blue medium", "T-shirt blue M", ""),
+        ("T-shirt blue XL", "T-shirt blue Extra Large", ""),
+        ("T-shirt blue X-Large", "T-shirt blue Extra Large", ""),
+        ("dog food for small dogs", "dog food for large dogs", "word"),
+        ("Sims 4 PC game", "Sims 4 Mac game", "word"),
+        ("Wörterbuch, 27. Auflage", "Wörterbuch, 27. Aufl.", ""),
+        ("Earphones 2. Generation", "Earphones 2nd Generation", ""),
+    ],
+)
+def test_sizes_and_editions(a: str, b: str, kinds: str) -> None:
+    found = differing_facts(fact_tokens(a), fact_tokens(b))
+    assert " ".join(kind.value for one in found for kind in one.kinds) == kinds
+
+
+BODY = (
+    "Made of soft cotton in Portugal, easy to wash and iron; it keeps its form and does not lose its colour for years."
+)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "kinds"),
+    [
+        ("Acme t-shirt S red", "T-Shirt Acme red L", {"unit"}),
+        ("Acme t-shirt red", "Acme t-shirt blue", {"word"}),
+        ("Cook in Leeds", "Cook in York", {"name"}),
+        ("Schöne Wohnung in Köln", "Schöne Wohnung in Bonn", {"name"}),
+        ("Senate Passes Budget", "House Approves Budget", {"word"}),
+    ],
+)
+def test_titles_above_longer_texts(a: str, b: str, kinds: set[str]) -> None:
+    """Sizes, colours and places, besides the titles themselves; other words may be those of another headline."""
+    found = differing_facts(fact_tokens(f"{a}\n{BODY}"), fact_tokens(f"{b}\n{BODY}"))
+    assert {kind.value for one in found for kind in one.kinds} == {"title"} | kinds
