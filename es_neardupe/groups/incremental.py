@@ -132,7 +132,7 @@ def choose_scope(
     different = _differences(last, rules, run.evidence is not None)
     noted, uuids = (last.indices if last else {}), index.target.uuids
     settled = last is not None and last.finished and last.rules == rules and not different and noted == uuids
-    reason = _why_whole(last, different, rebuild)
+    reason = _why_whole(last, different, rebuild, copied=last is None and found["members"] > 0)
     if reason is None and last is not None and damaged_clusters(registry, last, read=check):
         reason = "records of related groups were changed or deleted"
     if reason is None and (copied := _copied(index, noted)):
@@ -202,12 +202,14 @@ def _with_content(index: Index, contents: Sequence[str]) -> dict[str, Any]:
     return {"terms": {index.fields.content: list(contents)}}
 
 
-def _why_whole(last: LastRun | None, different: Sequence[str], rebuild: bool) -> str | None:
-    """Why the run must process all documents; None if a part is enough."""
+def _why_whole(last: LastRun | None, different: Sequence[str], rebuild: bool, *, copied: bool) -> str | None:
+    """Why the run must process all documents; None if a part is enough. ``copied``: whether the documents have groups,
+    though no run is known."""
     if rebuild:
         return "rebuild requested"
     if last is None:
-        return "the first run"
+        earlier = "rules, histories and decisions of reviewers about the groups that its documents have are not known here"
+        return f"the first run; {earlier}" if copied else "the first run"
     if not last.finished:
         return "the last run did not finish"
     if different:

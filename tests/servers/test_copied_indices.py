@@ -290,6 +290,10 @@ def test_reindexed_with_keys(server: Client, name: str) -> None:
     else:  # the local node has no module for it; a client does the same
         put(server, other, {hit["_id"]: hit["_source"] for hit in hits(server, name)})
     assert copied.enrich().scope.reread == {other: "it was not processed before"}
+    assert copied.group(dry_run=True).scope.reason == (
+        "the first run; rules, histories and decisions of reviewers about the groups that its documents have are not "
+        "known here"
+    )
     assert text_changes(server, other, copied, "alone1") == 1
     assert found.enrich(check=True).writes.written == 0
 
