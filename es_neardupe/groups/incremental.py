@@ -127,6 +127,8 @@ def choose_scope(
     """
     index, registry, rules, feed, field_feed = run.index, run.registry, run.rules, run.feed, run.field_feed
     changed, other_fields = changed_since(index, feed, last), with_other_fields(index, field_feed)
+    if last is None:  # the run processes all documents
+        changed, other_fields = [], []
     found = counted_documents(index, changed, other_fields)
     documents, waiting = found["documents"], found["waiting"]
     different = _differences(last, rules, run.evidence is not None)
@@ -208,7 +210,9 @@ def _why_whole(last: LastRun | None, different: Sequence[str], rebuild: bool, *,
     if rebuild:
         return "rebuild requested"
     if last is None:
-        earlier = "rules, histories and decisions of reviewers about the groups that its documents have are not known here"
+        earlier = (
+            "rules, histories and decisions of reviewers about the groups that its documents have are not known here"
+        )
         return f"the first run; {earlier}" if copied else "the first run"
     if not last.finished:
         return "the last run did not finish"

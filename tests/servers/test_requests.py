@@ -56,7 +56,6 @@ GET /decisions/_mapping
 POST /t/_search
 """
 FIRST_GROUP = f"""{BEGIN_GROUP}POST /t/_search
-POST /t/_search
 POST /_mget
 POST /groups/_refresh
 POST /groups/_search
