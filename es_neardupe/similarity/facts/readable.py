@@ -24,17 +24,19 @@ _MENDED = re.compile(
     r"|(?P<power>(?<=\d)\s?[kcdm]?m[23]\b)"
     r"|(?P<quoted>\n(?:> ?)+(?=\S))"
 )
-_MAY_NEED = re.compile(r"[&ÂÃâʼ′＇\ufffd₀-₉]|\n>|m[23]\b|[a-z]\?t\b|n 't\b")
-"""In every text that `_MENDED` changes; found sooner."""
+_PARTS = ("&", "m2", "m3", "?t", "n 't", "\n>")
+_NOT_IN_ASCII = re.compile(r"[ÂÃâʼ′＇\ufffd₀-₉]")
+"""One of these is in every text that `_MENDED` changes; they are found sooner."""
 _POWERS = {"2": "²", "3": "³"}
 
 
 def readable(placed: PlacedText) -> PlacedText:
     """A prepared text in NFC, with characters for references (``&rsquo;``) and for what was decoded in a wrong way
     (``â€™``), and without the marks of quoted lines. Its places stay those of the original."""
-    if _MAY_NEED.search(placed.prepared):
-        placed = placed.then(PlacedText.of_pieces(placed.prepared, _pieces(placed.prepared)))
     text = placed.prepared
+    if any(part in text for part in _PARTS) or (not text.isascii() and _NOT_IN_ASCII.search(text)):
+        placed = placed.then(PlacedText.of_pieces(text, _pieces(text)))
+        text = placed.prepared
     if unicodedata.is_normalized("NFC", text):
         return placed
     pieces = (
