@@ -127,8 +127,6 @@ def choose_scope(
     """
     index, registry, rules, feed, field_feed = run.index, run.registry, run.rules, run.feed, run.field_feed
     changed, other_fields = changed_since(index, feed, last), with_other_fields(index, field_feed)
-    if last is None:  # the run processes all documents
-        changed, other_fields = [], []
     found = counted_documents(index, changed, other_fields)
     documents, waiting = found["documents"], found["waiting"]
     different = _differences(last, rules, run.evidence is not None)

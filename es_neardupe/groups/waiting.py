@@ -87,10 +87,10 @@ def of_deleted(number: int, name: str) -> str:
 
 def changed_since(index: Index, feed: ChangeFeed | None, last: LastRun | None) -> list[DocumentQuery]:
     """Queries for the documents that were written since the last run; of an index that is new since then, all
-    documents."""
-    if feed is None or feed.reason is not None:
+    documents. None without a last run: the next one processes all."""
+    if last is None or feed is None or feed.reason is not None:
         return []
-    new = [name for name in feed.unknown if last is None or last.indices.get(name) != index.target.uuids[name]]
+    new = [name for name in feed.unknown if last.indices.get(name) != index.target.uuids[name]]
     found = []
     for shard in feed.shards:
         clauses = [{"terms": {"_index": new}}] if new else []
