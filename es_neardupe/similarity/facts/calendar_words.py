@@ -104,6 +104,18 @@ WEEKDAYS_IN_LOWER_CASE = numbered(
     sunday sonntag dimanche domingo воскресенье воскресенья रविवार
     """,
 )
+WEEKDAYS_IN_LOWER_CASE |= numbered(
+    1,
+    """
+    lunedì maandag poniedziałek poniedziałku pondělí понеділок понеділка pazartesi måndag mandag hétfő hétfőn luni
+    martedì dinsdag wtorek wtorku úterý вівторок вівторка salı tisdag tirsdag kedd kedden marți
+    mercoledì woensdag środa środę środy středa středu середа середу середи çarşamba onsdag szerda szerdán miercuri
+    giovedì donderdag czwartek czwartku čtvrtek čtvrtka четвер четверга perşembe torsdag csütörtök csütörtökön joi
+    venerdì vrijdag piątek piątku pátek pátku cuma fredag péntek pénteken vineri
+    sabato zaterdag sobota sobotę soboty sobotu субота суботи cumartesi lördag lørdag szombat szombaton sâmbătă
+    domenica zondag niedziela niedzielę niedzieli neděle neděli неділя неділю неділі söndag søndag vasárnap duminică
+    """,
+)
 """Those that are no other words in lower case."""
 WEEKDAYS |= WEEKDAYS_IN_LOWER_CASE
 NOT_A_WEEKDAY_ALONE = words_of("mon wed sat sun")
