@@ -13,7 +13,8 @@ CURRENCIES = {
         "EUR": "€ eur euro euros avro евро євро ευρώ يورو یورو यूरो אירו 欧元 歐元 ユーロ 유로",
         "GBP": "£ gbp pound pounds 英镑 英鎊 ポンド",
         "CHF": "chf francs franken",
-        "JPY": "¥ jpy yen 円 日元 日圓",
+        "¥": "¥",
+        "JPY": "jpy yen 円 日元 日圓",
         "INR": "₹ inr rs rupee rupees रुपये रुपए रुपया रु",
         "MXN": "mxn pesos",
         "PLN": "pln zł złotych złoty zloty zlotys",
@@ -67,7 +68,7 @@ CURRENCIES = {
     }.items()
     for word in words.split()
 }
-CURRENCIES_OF = {"¢": None, "KR": frozenset(("SEK", "NOK", "DKK", "ISK"))}
+CURRENCIES_OF = {"¢": None, "¥": frozenset(("JPY", "CNY")), "KR": frozenset(("SEK", "NOK", "DKK", "ISK"))}
 """What a name may be of that several currencies have; None: of any."""
 HAN_OR_KANA = tuple(word for word in CURRENCIES if len(word) > 1 and "\u3000" < word[0] < "\uff00")
 """Names that stand directly behind a number."""
