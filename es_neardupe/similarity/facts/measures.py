@@ -32,7 +32,8 @@ class MeasureReader(Reader):
     def _measured(self, k: int, value: str, start: int) -> int:
         """A number whose unit, or sign of percent, is at ``k``; 0 if there is none."""
         unit = self.near(k)
-        if not unit or not self.only_blanks_before(k):
+        is_after_a_magnitude = self.raw[k - 1][0].lower() in words.MAGNITUDES  # 5 Mio. km
+        if not unit or not self.only_blanks_before(k, "." if is_after_a_magnitude else ""):
             return 0
         if after := self._share(k, value, start) or self._rate(k, value, start) or self._of_two_words(k, value, start):
             return after

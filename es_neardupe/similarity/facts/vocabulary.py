@@ -356,6 +356,7 @@ NEGATIONS = words_of(
     kein keine keinen keinem keiner keines nie niemals ohne weder außer ne pas jamais sans aucun aucune ni
     nunca sin ningún ninguna tampoco non senza nessun nessuna niet geen zonder nooit não sem nem nenhum nenhuma nie
     bez nigdy не нет ни без никогда ikke inte utan uten uden aldrig aldri ingen inget δεν
+    není nejsou nelze nebyl nebyla nebylo nebude nemá nemůže nesmí
     değil değildir değilim değilsin değiliz değilsiniz değiller değildi
     ні لا لم لن ليس ليست غير بدون نه नहीं मत बिना না নয় לא אין ללא בלי 안 못 않습니다 않는다 않고 않음 없습니다 없다 없음
     아닙니다 아니다 không chưa tidak bukan tanpa nem ไม่
@@ -443,6 +444,11 @@ ABBREVIATED = {
         год г
         года г
         году г
+        baujahr bj
+        erdgeschoss eg
+        obergeschoss og
+        untergeschoss ug
+        dachgeschoss dg
         saint st
         street st,str
         road rd
