@@ -8,9 +8,8 @@ from decimal import Decimal
 
 from es_neardupe.similarity.facts.currencies import CURRENCY_SIGNS
 
-LOSS = r"(?:\d{1,3}(?:[.,]\d+)+|\d{5,})"
-"""A number that in brackets, in a cell of a table, is a negative one, and rather no note, year or count."""
-IN_BRACKETS = rf"(?:[{CURRENCY_SIGNS}]\d[\d.,]*|\d[\d.,]*\s?[{CURRENCY_SIGNS}]|{LOSS})\)"
+_LOSS = r"(?:\d{1,3}(?:[.,]\d+)+|\d{5,})"
+IN_BRACKETS = rf"(?:[{CURRENCY_SIGNS}]\d[\d.,]*|\d[\d.,]*\s?[{CURRENCY_SIGNS}]|{_LOSS})\)"
 """After an opening bracket: an amount or a number that may be a negative one."""
 _MYRIAD = re.compile(r"(\d+(?:,\d{3})*(?:\.\d+)?)\s?([百千백천]?)([万萬億亿兆만억조]?)")
 _POWERS = {
@@ -40,6 +39,12 @@ _FRACTIONS = {
     "⅝": 5 / 8,
     "⅞": 7 / 8,
 }
+
+
+def is_loss(written: str) -> bool:
+    """Whether a number that is in brackets, in a cell of a table, is a negative one, and rather no note, year or
+    count."""
+    return re.fullmatch(_LOSS, written) is not None
 
 
 def with_plain_digits(text: str) -> str:

@@ -11,9 +11,18 @@ from es_neardupe.similarity.facts import calendar_words as calendar
 from es_neardupe.similarity.facts import currencies
 from es_neardupe.similarity.facts import product_words as products
 from es_neardupe.similarity.facts import vocabulary as words
+from es_neardupe.similarity.facts.amounts import AmountReader
 from es_neardupe.similarity.facts.dates import PERIOD, PERIOD_OF_YEAR, DateReader, date_key, decade_key
 from es_neardupe.similarity.facts.measures import LENGTH, MeasureReader, unit_named
-from es_neardupe.similarity.facts.numerals import LOSS, chinese, decimal, fraction, myriads, scaled, with_plain_digits
+from es_neardupe.similarity.facts.numerals import (
+    chinese,
+    decimal,
+    fraction,
+    is_loss,
+    myriads,
+    scaled,
+    with_plain_digits,
+)
 from es_neardupe.similarity.facts.raw_tokens import BLANKS, NUMBERS, SCREW, WORDS, YEAR
 from es_neardupe.similarity.facts.reader import Tokens
 from es_neardupe.similarity.facts.spelled_numbers import (
@@ -89,9 +98,6 @@ _APOSTROPHES = ("'", "’", "‘", "´", "`", " ")
 _SHORT_PHONE = len("555-1234")
 _LEADING_POINT = re.compile(r"(?:^|[\s(\[$€£])\.")
 _MINUS_BEFORE = re.compile(r"(?:^|[\s(\[])[-−]")
-_BEFORE_CELL = re.compile(r".?(?:[\t|]|[ \t][ |]|[\t|:] )", re.DOTALL)
-_AFTER_CELL = re.compile(r"\)(?: ?[\t|\n]|  | ?$)")
-_LOSS = re.compile(LOSS)
 _LETTER_OF_PART = re.compile(r"\s\(?([a-z]|[ivx]+)\)")
 _SCORE = re.compile(r"\d\d?")
 _BEFORE_SCORE = re.compile(r"(?:^|[\s(\[,])")
@@ -106,7 +112,7 @@ def scan(text: str) -> Tokens:
     return _Scanner(text).tokens
 
 
-class _Scanner(DateReader, MeasureReader):
+class _Scanner(DateReader, AmountReader, MeasureReader):
     """Reads a text from the left: ordinary words and numbers at once, others by readers. Each begins at a raw token,
     appends tokens, and returns the number of the next raw one."""
 
@@ -272,8 +278,8 @@ class _Scanner(DateReader, MeasureReader):
             return 0
         if self.near(i + 1):
             return self._value(i + 1, currency=currency, start=start)
-        is_loss = self.between(i + 1) == " (" and _LOSS.fullmatch(self.raw[i + 1][0])
-        return self._loss(i + 1, currency, start) if is_loss else 0
+        in_brackets = self.between(i + 1) == " (" and is_loss(self.raw[i + 1][0])
+        return self._loss(i + 1, currency, start) if in_brackets else 0
 
     def _number_by_place(self, i: int) -> int:
         """``II``, ``once a day``, ``minus 5``, ``a quarter of``; 0 if the word is none of these in its place."""
@@ -341,25 +347,6 @@ class _Scanner(DateReader, MeasureReader):
             return self._number(i)
         self._add(FactKind.NUMBER, f"%:{chinese(text.removeprefix(_CHINESE_SHARE))}", start, end)
         return i + 1
-
-    def _bracketed(self) -> None:
-        """An amount in brackets may be a negative one, and is it in a cell of a table."""
-        tokens = self.tokens
-        end = tokens.ends[-1]
-        if not self.text.startswith(")", end):
-            return
-        last, start, key = len(tokens) - 1, tokens.starts[-1], tokens.keys[-1]
-        if self.text[start - 1 : start] != "(" or ":-" in key:
-            return
-        name, _, value = key.rpartition(":")
-        is_amount = tokens.kinds.get(last) is FactKind.AMOUNT
-        before = max(start - 3, 0), start - 1
-        if _BEFORE_CELL.fullmatch(self.text, *before) and _AFTER_CELL.match(self.text, end):
-            if is_amount or (name == "n" and _LOSS.fullmatch(self.text, start, end)):
-                tokens.keys[last] = tokens.values[last] = f"{name}:-{value}"
-                tokens.starts[last], tokens.ends[last] = start - 1, end + 1
-        elif is_amount or name == "%":
-            tokens.keys[last] = tokens.values[last] = f"{name}:({value}"
 
     def _sign(self, i: int) -> int:
         sign, start, end = self.part(i)
@@ -524,28 +511,6 @@ class _Scanner(DateReader, MeasureReader):
             return k
         return 0
 
-    def _amount(self, value: str, k: int, currency: str, start: int) -> int:
-        """A number with its currency, which is given or at ``k``; 0 if there is none."""
-        if not currency:
-            currency, k = self._currency(k)
-            if currency:
-                value, k = self._with_cents(value, k)
-            elif (currency := currencies.CENTS.get(self.near(k), "")) and self._is_cent(k):
-                value, k = f"{float(value) / 100:.12g}", k + 1
-            else:
-                return 0
-        self._add(FactKind.AMOUNT, f"a:{currency}:{value}", start, self.raw[k - 1].end())
-        return k
-
-    def _is_cent(self, k: int) -> bool:
-        """Whether a hundredth of a currency is at ``k``: ``50p`` is one, ``1080p`` and ``50 p.`` are none."""
-        if self.raw[k][0] in ("p", "P"):
-            return self._is_penny(k)
-        return self.only_blanks_before(k)
-
-    def _is_penny(self, k: int) -> bool:
-        return self.raw[k][0] == "p" and self.is_adjacent(k) and len(self.raw[k - 1][0]) <= 2
-
     def _multiplied(self, value: str, k: int, currency: str) -> tuple[str, int]:
         """A number and what follows it, with ``and a half``, a dozen or a magnitude at ``k``."""
         magnitude = self.near(k)
@@ -622,30 +587,3 @@ class _Scanner(DateReader, MeasureReader):
         else:
             self._add(FactKind.CODE, f"c:{written}", start, end)
         return k
-
-    def _currency(self, k: int) -> tuple[str, int]:
-        """The currency at ``k``, and what follows it; the empty string if there is none."""
-        at = k
-        if self.near(k) in ("de", "of", "d", "di") and self.has(k + 1):  # 5 millions d'euros
-            at += self.text[self.raw[k].end() : self.raw[k + 1].start()] in (*BLANKS, "'", "’")
-        currency = currencies.currency_named(self.raw[at][0]) if self.near(k) else ""
-        is_abbreviated = self.raw[k - 1][0].lower() in words.MAGNITUDES  # 5 Mrd. Euro
-        if not currency or not self.only_blanks_before(at, "'’." if is_abbreviated else "'’"):
-            return "", k
-        belongs_to_the_next = (
-            self.raw[at].lastgroup == "sign" and self.is_adjacent(at + 1) and self.raw[at + 1].lastgroup == "number"
-        )
-        return ("", k) if belongs_to_the_next else (currency, at + 1)
-
-    def _with_cents(self, value: str, k: int) -> tuple[str, int]:
-        """An amount and what follows it, with ``and fifty cents`` at ``k``."""
-        at = k + (self.near(k) in words.AND)
-        written = self.near(at)
-        if not (value.isdigit() and (written in words.SPELLED_NUMBERS or (written.isdigit() and len(written) <= 2))):
-            return value, k
-        cents, end = (int(written), at + 1) if written.isdigit() else spelled(self, at)
-        return (
-            (f"{value}.{cents:02}".rstrip("0").rstrip("."), end + 1)
-            if self.near(end) in currencies.CENTS
-            else (value, k)
-        )
