@@ -7,7 +7,7 @@
 
 #include "_text.h"
 
-enum { OWN_WORDS = 5, SIGNATURE_LINES = 30, LIST_FOOTER_LINES = 12, LIST_FOOTER_BEGINNING = 6, HEADER_LINES = 20, MESSAGE_LINES = 500, ATTRIBUTION_LINES = 4, ATTRIBUTION_CHARACTERS = 300, LEVELS = 8 };
+enum { OWN_WORDS = 5, SIGNATURE_LINES = 30, LIST_FOOTER_LINES = 12, LIST_FOOTER_BEGINNING = 6, HEADER_LINES = 20, MESSAGE_LINES = 500, DIGEST_RULE = 70, PART_RULE = 30, ATTRIBUTION_LINES = 4, ATTRIBUTION_CHARACTERS = 300, LEVELS = 8 };
 enum { MOST_CHARACTERS = 1 << 20, MOST_LINES = 1 << 16 };
 
 /* ---- Phrases ---- */
@@ -173,7 +173,7 @@ static int space_at_end(Part part)
 
 /* ---- Lines ---- */
 
-enum Kind { OWN, QUOTED, ATTRIBUTION, SEPARATOR, FORWARDED, HEADER, ORIGINAL, SIGNATURE, FOOTER };
+enum Kind { OWN, QUOTED, ATTRIBUTION, SEPARATOR, FORWARDED, PART, HEADER, ORIGINAL, SIGNATURE, FOOTER };
 
 typedef struct {
     Part text;
@@ -887,6 +887,51 @@ static int is_rule_line(Part part)
     return marks >= 5;
 }
 
+/* Whether a part is -{70} or -{30}. */
+static int is_rule_of(Part part, int size)
+{
+    while (part.at < part.end && *part.at == '-' && size)
+        part.at++, size--;
+    return part.at == part.end && !size;
+}
+
+/* Whether a mail has the rules of a digest: before its first part, and later between two. */
+static int has_rules_of_digest(Lines all)
+{
+    int found = 0;
+    for (int number = 0; number < all.count; number++) {
+        Part part = stripped(&all.lines[number]);
+        if (is_rule_of(part, DIGEST_RULE))
+            found = 1;
+        else if (is_rule_of(part, PART_RULE))
+            return found;
+    }
+    return 0;
+}
+
+/* message: ?[0-9]+ */
+static int is_numbered_part(Part part)
+{
+    if (!starts(part, LITERAL("message:")))
+        return 0;
+    part.at += sizeof("message:") - 1;
+    part.at = after_blank(part);
+    if (part.at == part.end)
+        return 0;
+    while (part.at < part.end && is_digit(*part.at))
+        part.at++;
+    return part.at == part.end;
+}
+
+/* [a-z][a-z0-9-]*: at the beginning of a part: where the colon is; NULL for none */
+static Place field_end(Part part)
+{
+    Place end = part.at;
+    while (end < part.end && ((*end >= 'a' && *end <= 'z') || (end > part.at && (*end == '-' || is_digit(*end)))))
+        end++;
+    return end > part.at && end < part.end && *end == ':' ? end : NULL;
+}
+
 /* The line after the headers that a message begins with as it is sent; -1 if it does not. */
 static int message_headers_end(Lines all, int first)
 {
@@ -896,11 +941,8 @@ static int message_headers_end(Lines all, int first)
     for (; last < all.count && is_filled(&all.lines[last]); last++) {
         if (last - first == MESSAGE_LINES)
             return -1;
-        Part part = all.lines[last].folded, name = {part.at, part.at};
-        while (name.end < part.end && ((*name.end >= 'a' && *name.end <= 'z') ||
-                                       (name.end > name.at && (*name.end == '-' || (*name.end >= '0' && *name.end <= '9')))))
-            name.end++;
-        if (name.end > name.at && name.end < part.end && *name.end == ':') {
+        Part part = all.lines[last].folded, name = {part.at, field_end(part)};
+        if (name.end) {
             fields++;
             int sender = equals(name, LITERAL("from"));
             kinds |= sender ? SENDER : 0;
@@ -917,6 +959,7 @@ static int message_headers_end(Lines all, int first)
 static void mark_headers(Lines all)
 {
     int first = next_filled(all, 0), end = message_headers_end(all, first);
+    int has_rules = has_rules_of_digest(all);
     while (first < end)
         all.lines[first++].kind = HEADER;
     for (int number = 0; number < all.count;) {
@@ -935,10 +978,18 @@ static void mark_headers(Lines all)
             number++;
             continue;
         }
+        if (before && before->kind == OWN) {
+            Part part = stripped(before);
+            if (is_numbered_part(part) || (has_rules && (is_rule_of(part, DIGEST_RULE) || is_rule_of(part, PART_RULE)))) {
+                before->kind = PART;
+                while (last < all.count && all.lines[last].kind == OWN && field_end(stripped(&all.lines[last])))
+                    last++;
+            } else if (is_rule_line(part)) {
+                before->kind = SEPARATOR;
+            }
+        }
         while (number < last)
             all.lines[number++].kind = HEADER;
-        if (before && before->kind == OWN && is_rule_line(stripped(before)))
-            before->kind = SEPARATOR;
     }
 }
 
@@ -1048,12 +1099,15 @@ static int has_enough(Mail *mail, OwnWords *own, Lines all, int number)
 
 static void mark_originals(Mail *mail, Lines all)
 {
-    int cut = 0, forwarded = 0;
+    int cut = 0, forwarded = 0, digest = 0;
     OwnWords own = {0, 0};
     for (int number = 0; number < all.count && !mail->uncertain; number++) {
         Line *line = &all.lines[number];
         if (line->kind == FORWARDED) {
             forwarded = 1;
+        } else if (line->kind == PART && (digest || !cut)) {
+            digest = forwarded = 1;
+            cut = 0;
         } else if ((line->kind == SEPARATOR || line->kind == HEADER) && !cut) {
             cut = (line->kind == SEPARATOR || !forwarded) && has_enough(mail, &own, all, number);
         } else if (line->kind == ATTRIBUTION && !cut) {

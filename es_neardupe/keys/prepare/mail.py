@@ -18,6 +18,7 @@ from es_neardupe.keys.prepare.mail_phrases import (
     DATED,
     DATED_ADDRESS,
     DATED_VERB,
+    DIGEST_RULE,
     FIELD,
     FORWARDED_LINE,
     HEADER,
@@ -26,9 +27,11 @@ from es_neardupe.keys.prepare.mail_phrases import (
     MBOX_FROM,
     MOBILE,
     NAME_WROTE,
+    NUMBERED_PART,
     OPENED,
     OPENER,
     ORIGINAL_LINE,
+    PART_RULE,
     QUOTE_MARKS,
     QUOTED,
     RULE_LINE,
@@ -80,6 +83,8 @@ class LineKind(Enum):
     """``Original Message``, or the rule above headers."""
     FORWARDED = "forwarded"
     """``Forwarded message``: what follows its headers is passed on, and stays."""
+    PART = "part"
+    """``Message: 2``, or a rule, above the headers of a part of a digest."""
     HEADER = "header"
     ORIGINAL = "original"
     """The text of the mail that was answered."""
@@ -88,7 +93,10 @@ class LineKind(Enum):
     """``Sent from my ...``"""
 
 
-_ENDS = (LineKind.QUOTED, LineKind.ATTRIBUTION, LineKind.SEPARATOR, LineKind.FORWARDED, LineKind.HEADER)
+_ENDS = (
+    *(LineKind.QUOTED, LineKind.ATTRIBUTION, LineKind.SEPARATOR, LineKind.FORWARDED, LineKind.PART),
+    LineKind.HEADER,
+)
 """What may follow a footer."""
 
 
@@ -293,6 +301,7 @@ def _mark_separators(lines: list[_Line]) -> None:
 def _mark_headers(lines: list[_Line]) -> None:
     for number in _headers_of_message(lines):
         lines[number].kind = LineKind.HEADER
+    rules = _rules_of_digest(lines)
     number = 0
     while number < len(lines):
         line = lines[number]
@@ -305,11 +314,28 @@ def _mark_headers(lines: list[_Line]) -> None:
         if last is None:
             number += 1
             continue
+        if before is not None and before.kind is LineKind.OWN:
+            if before.stripped in rules or NUMBERED_PART.fullmatch(before.stripped):
+                before.kind = LineKind.PART
+                last = _fields_end(lines, last)
+            elif RULE_LINE.fullmatch(before.stripped):
+                before.kind = LineKind.SEPARATOR
         for line in lines[number:last]:
             line.kind = LineKind.HEADER
-        if before is not None and before.kind is LineKind.OWN and RULE_LINE.fullmatch(before.stripped):
-            before.kind = LineKind.SEPARATOR
         number = last
+
+
+def _rules_of_digest(lines: Sequence[_Line]) -> tuple[str, ...]:
+    """The rules above parts without a number; none in a mail that has no other sign of a digest."""
+    rules = [line.stripped for line in lines if line.stripped in (DIGEST_RULE, PART_RULE)]
+    return (DIGEST_RULE, PART_RULE) if rules[:1] == [DIGEST_RULE] and PART_RULE in rules else ()
+
+
+def _fields_end(lines: Sequence[_Line], number: int) -> int:
+    """The line after the other headers of a part."""
+    while number < len(lines) and lines[number].kind is LineKind.OWN and FIELD.match(lines[number].stripped):
+        number += 1
+    return number
 
 
 def _headers_of_message(lines: Sequence[_Line]) -> range:
@@ -411,14 +437,16 @@ class _OwnWords:
 
 def _mark_originals(lines: list[_Line]) -> None:
     """What follows the headers or the attribution of another mail is the text of that mail, unless this one only passes
-    it on."""
-    cut = forwarded = False
+    it on, or is a digest: its parts are its own text, but not what is quoted in one."""
+    cut = forwarded = digest = False
     own = _OwnWords()
     number = 0
     while number < len(lines):
         line = lines[number]
         if line.kind is LineKind.FORWARDED:
             forwarded = True
+        elif line.kind is LineKind.PART and (digest or not cut):
+            digest, cut, forwarded = True, False, True
         elif line.kind in (LineKind.SEPARATOR, LineKind.HEADER) and not cut:
             cut = (line.kind is LineKind.SEPARATOR or not forwarded) and own.enough
         elif line.kind is LineKind.ATTRIBUTION and not cut:

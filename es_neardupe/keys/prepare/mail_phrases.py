@@ -168,6 +168,9 @@ FORWARDED_LINE = re.compile(
 RULE_LINE = re.compile(r"[-_*=~‐-―─ ]{5,}")
 FIELD = re.compile(r"([a-z][a-z0-9-]*):")
 """The beginning of a header of a message as it is sent."""
+NUMBERED_PART = re.compile(r"message: ?[0-9]+")
+DIGEST_RULE, PART_RULE = "-" * 70, "-" * 30
+"""Lines of a digest: above the headers of a part, and, by RFC 1153, before the first part and between parts."""
 
 SENDERS = (
     *("from", "von", "de", "da", "van", "od", "от", "от кого", "差出人", "送信者", "发件人", "寄件者", "寄件人", "fra"),

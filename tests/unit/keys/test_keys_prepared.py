@@ -209,6 +209,7 @@ MAIL_LINES = st.builds(
             "at 10:30!",
             "x" * 130,
         ),
+        some_of("Message: 1", "message:22 ", "Message: ", "-" * 70, "-" * 30, "-" * 31),
         some_of("-- ", "| a | b |", "mailing list x", "word " * 20, "________________________", "-----", "foo;"),
         some_of(
             "=-=-=-= Unsubscribe Date:x DATE:x subject:x From:x Received:x x-2: 2x: \tby From\u00a0x", "From x", "  y"
@@ -482,6 +483,50 @@ def test_own_lines_that_begin_as_headers_stay(block: str) -> None:
 )
 def test_headers_have_a_subject_or_an_address_or_are_announced(headers: str) -> None:
     text = f"{OWN}\n\n{headers}\n\nThe text of the other mail."
+    assert mail.own_text(text) == OWN
+    check_mail(text)
+
+
+TOPICS = "Send Dev mailing list submissions to dev@x.example.\n\nToday's Topics:\n\n  1. Gates\n  2. Plans\n"
+FIRST = "The gates of the harbour are shut since Monday."
+SECOND = "The plans of the bridge are ready for the council."
+
+
+def part_of_digest(above: str, text: str, *, more: str = "") -> str:
+    headers = f"Date: Mon, 4 May 2026 10:10:00 +0000\nFrom: Anna Weber <a@x.example>\nSubject: Gates\n{more}"
+    return f"{above}\n{headers}\n{text}\n\n{'-' * 30}\n\n"
+
+
+@pytest.mark.parametrize(
+    ("rule", "numbers", "more"),
+    [
+        (
+            "-" * 70,
+            ("Message: 1", "Message: 2"),
+            "Message-ID: <1@x.example>\nContent-Type: text/plain; charset=utf-8\n",
+        ),
+        ("_" * 72, ("Message: 1", "Message: 2"), ""),
+        ("-" * 70, ("", ""), ""),
+    ],
+    ids=["Mailman", "Yahoo", "RFC 1153"],
+)
+def test_the_parts_of_a_digest_stay(rule: str, numbers: tuple[str, str], more: str) -> None:
+    one, other = numbers
+    reply = f"{FIRST}\n\n-----Original Message-----\nFrom: Tom\nSubject: Gates\n\nAre the gates open?"
+    for text in (FIRST, f"{FIRST}\n\n> Are the gates open?", reply):
+        digest = f"{TOPICS}\n{rule}\n\n{part_of_digest(one, text, more=more)}{part_of_digest(other, SECOND, more=more)}"
+        kept = [line for line in mail.own_text(digest).split("\n") if line.strip("-_")]
+        assert kept == [*filter(None, TOPICS.split("\n")), FIRST, SECOND]
+        check_mail(digest)
+        answer = f"{OWN}\n\n-----Original Message-----\nFrom: Dev\nSubject: Dev Digest\n\n{digest}"
+        assert mail.own_text(answer) == OWN
+        check_mail(answer)
+
+
+@pytest.mark.parametrize("size", [30, 31, 69])
+def test_rules_above_headers_alone_make_no_digest(size: int) -> None:
+    mail_below = part_of_digest("-" * size, SECOND)
+    text = f"{OWN}\n\n{mail_below}{mail_below}"
     assert mail.own_text(text) == OWN
     check_mail(text)
 
