@@ -169,22 +169,23 @@ def _parts(part: _Part) -> Iterator[_Part]:
     if not boundary:
         return
     lines = re.compile(rf"(?m)^--{re.escape(boundary)}(--)?[ \t]*\r?$\n?")
+    kind = "message/rfc822" if part.kind == "multipart/digest" else "text/plain"
     start = None
     for number, match in enumerate(lines.finditer(part.content)):
         if start is not None:
-            found = _part_of(part.content[start : match.start()])
+            found = _part_of(part.content[start : match.start()], kind)
             if found is not None:
                 yield found
         if match[1] or number == _PARTS:
             return
         start = match.end()
-    if start is not None and (found := _part_of(part.content[start:])) is not None:
+    if start is not None and (found := _part_of(part.content[start:], kind)) is not None:
         yield found
 
 
-def _part_of(text: str) -> _Part | None:
-    """A part, which may have no headers, and then begins with an empty line."""
-    return _Part("text/plain", {}, "", False, text) if text[:1] in ("\r", "\n") else _part(text)
+def _part_of(text: str, kind: str) -> _Part | None:
+    """A part, which may have no headers, and then begins with an empty line. ``kind``: that of one without headers."""
+    return _Part(kind, {}, "", False, text) if text[:1] in ("\r", "\n") else _part(text)
 
 
 def _content(part: _Part) -> str:

@@ -60,6 +60,13 @@ def test_a_message_that_is_attached_is_passed_on() -> None:
     assert MAIL.text(made.as_string()) == f"FYI, this is what Ann wrote yesterday.\n\n{OWN}"
 
 
+def test_the_messages_of_a_digest_are_read_without_their_headers() -> None:
+    parts = [f"\n{message(f'Part {n} of the digest.').as_string()}" for n in (1, 2)]
+    digest = "".join(f"--x\n{one}\n" for one in parts)
+    stored = f"From: a@b.example\nContent-Type: multipart/digest; boundary=x\n\n{digest}--x--\n"
+    assert MAIL.text(stored) == "Part 1 of the digest.\n\nPart 2 of the digest."
+
+
 REPLY = "Hi Tom, I checked the figures and they look fine to me."
 QUOTED = "The council has asked for another look at the figures."
 WROTE = "On Tue, May 5, 2026 at 10:10 AM Anna Weber &lt;<a href='mailto:a@x.example'>a@x.example</a>&gt; wrote:"
