@@ -41,6 +41,7 @@ enum {
     SUBJECTS,
     DATES,
     OTHER_HEADERS,
+    FORWARD_SUBJECTS,
     MAILING_LIST,
     LISTS
 };
@@ -850,6 +851,49 @@ static int header_kind(Part part)
     return 0;
 }
 
+/* (?:\[[^\[\]]*\] ?)?(?:fw|fwd|...) ?[:：] */
+static int is_forward_subject(Part part)
+{
+    if (part.at < part.end && *part.at == '[') {
+        Place at = part.at + 1;
+        while (at < part.end && *at != '[' && *at != ']')
+            at++;
+        if (at == part.end || *at == '[')
+            return 0;
+        part.at = at + 1;
+        part.at = after_blank(part);
+    }
+    EACH_BEGINNING(phrase, &phrases[FORWARD_SUBJECTS], part) {
+        Part rest = {part.at + phrase->size, part.end};
+        if (!starts(part, *phrase))
+            continue;
+        rest.at = after_blank(rest);
+        if (colon_at(rest))
+            return 1;
+    }
+    return 0;
+}
+
+/* [*_ ]{0,3}(?:subject|...)[*_ ]{0,3}[:：][*_ ]*FORWARD_SUBJECT */
+static int is_forward_header(Part part)
+{
+    for (int size = 0; size < 3 && part.at < part.end && is_decoration(*part.at); size++)
+        part.at++;
+    EACH_BEGINNING(name, &phrases[SUBJECTS], part) {
+        Part rest = {part.at + name->size, part.end};
+        if (!starts(part, *name))
+            continue;
+        for (int size = 0; size < 3 && rest.at < rest.end && is_decoration(*rest.at); size++)
+            rest.at++;
+        int colon = colon_at(rest);
+        for (rest.at += colon; colon && rest.at < rest.end && is_decoration(*rest.at);)
+            rest.at++;
+        if (colon && is_forward_subject(rest))
+            return 1;
+    }
+    return 0;
+}
+
 static int has_address(Part part)
 {
     return memchr(part.at, '@', (size_t)size_of(part)) != NULL;
@@ -1097,7 +1141,15 @@ static int has_enough(Mail *mail, OwnWords *own, Lines all, int number)
     return own->words >= OWN_WORDS;
 }
 
-static void mark_originals(Mail *mail, Lines all)
+/* The last of some lines of one kind. */
+static int last_alike(Lines all, int number)
+{
+    while (number + 1 < all.count && all.lines[number + 1].kind == all.lines[number].kind)
+        number++;
+    return number;
+}
+
+static void mark_originals(Mail *mail, Lines all, int passes_on)
 {
     int cut = 0, forwarded = 0, digest = 0;
     OwnWords own = {0, 0};
@@ -1108,13 +1160,23 @@ static void mark_originals(Mail *mail, Lines all)
         } else if (line->kind == PART && (digest || !cut)) {
             digest = forwarded = 1;
             cut = 0;
-        } else if ((line->kind == SEPARATOR || line->kind == HEADER) && !cut) {
-            cut = (line->kind == SEPARATOR || !forwarded) && has_enough(mail, &own, all, number);
+        } else if (line->kind == SEPARATOR && !cut) {
+            cut = !passes_on && has_enough(mail, &own, all, number);
+            forwarded = forwarded || passes_on;
+            passes_on = 0;
+        } else if (line->kind == HEADER && !cut) {
+            int last = last_alike(all, number);
+            cut = !(forwarded || passes_on) && has_enough(mail, &own, all, number);
+            passes_on = 0;
+            for (; number <= last; number++)
+                passes_on = passes_on || is_forward_header(stripped(&all.lines[number]));
+            number = last;
         } else if (line->kind == ATTRIBUTION && !cut) {
-            while (number + 1 < all.count && all.lines[number + 1].kind == ATTRIBUTION)
-                number++;
+            number = last_alike(all, number);
             int following = next_filled(all, number + 1);
-            cut = following < all.count && all.lines[following].kind != QUOTED && has_enough(mail, &own, all, number);
+            int quotes = following == all.count || all.lines[following].kind == QUOTED;
+            cut = !(quotes || passes_on) && has_enough(mail, &own, all, number);
+            passes_on = passes_on && quotes;
         } else if (line->kind == OWN && cut) {
             line->kind = ORIGINAL;
         } else if (line->kind == OWN) {
@@ -1123,7 +1185,7 @@ static void mark_originals(Mail *mail, Lines all)
     }
 }
 
-static void mark(Mail *mail, Lines all)
+static void mark(Mail *mail, Lines all, int passes_on)
 {
     for (int number = 0; number < all.count; number++)
         all.lines[number].kind = is_quoted(&all.lines[number]) ? QUOTED : OWN;
@@ -1132,7 +1194,7 @@ static void mark(Mail *mail, Lines all)
     mark_headers(all);
     mark_footers(all);
     mark_signatures(all);
-    mark_originals(mail, all);
+    mark_originals(mail, all, passes_on);
 }
 
 /* Make the text of the lines of some kinds, without empty ones at its ends. */
@@ -1155,10 +1217,10 @@ static int make_text(Mail *mail, Lines all, int kinds)
 }
 
 /* Make the text of the lines that are the mail's own, or else of those that it quotes. NONE if it stays as it is. */
-static int make_own(Mail *mail, Lines all, int levels)
+static int make_own(Mail *mail, Lines all, int levels, int passes_on)
 {
     enum { ALL = (1 << (FOOTER + 1)) - 1, KEPT = 1 << OWN | 1 << QUOTED | 1 << ORIGINAL };
-    mark(mail, all);
+    mark(mail, all, passes_on);
     int words = mail->uncertain ? FAILED : words_of(mail, all, 1 << OWN, OWN_WORDS);
     if (words < 0)
         return FAILED;
@@ -1186,7 +1248,7 @@ static int make_own(Mail *mail, Lines all, int levels)
         ends = size_of(line->text) ? most.count : ends;
     }
     most.count = ends;
-    int made = levels && quotes ? make_own(mail, most, levels - 1) : NONE;
+    int made = levels && quotes ? make_own(mail, most, levels - 1, 0) : NONE;
     if (made == NONE) {
         words = words_of(mail, most, ALL, 1);
         made = words < 0 ? FAILED : words ? make_text(mail, most, ALL) : NONE;
@@ -1195,13 +1257,17 @@ static int make_own(Mail *mail, Lines all, int levels)
     return made;
 }
 
-PyDoc_STRVAR(own_text_doc, "own_text(mail)\n\nWhat is the mail's own; None for a mail with decomposed kana, or lone surrogates, whose "
-                           "words are not certain.");
+PyDoc_STRVAR(own_text_doc, "own_text(mail, passes_on)\n\nWhat is the mail's own; None for a mail with decomposed kana, or lone "
+                           "surrogates, whose words are not certain.");
 
-static PyObject *own_text(PyObject *self, PyObject *source)
+static PyObject *own_text(PyObject *self, PyObject *args)
 {
     Py_ssize_t size = 0, ends = 0;
+    PyObject *source;
+    int passes_on;
     (void)self;
+    if (!PyArg_ParseTuple(args, "Up", &source, &passes_on))
+        return NULL;
     Place bytes = bytes_of(source, &size);
     if (!bytes)
         return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
@@ -1212,7 +1278,7 @@ static PyObject *own_text(PyObject *self, PyObject *source)
     Mail mail = {0};
     Lines lines = {0};
     PyObject *result = NULL;
-    int made = make_lines(&mail, (Part){bytes, bytes + size}, &lines) ? make_own(&mail, lines, LEVELS) : FAILED;
+    int made = make_lines(&mail, (Part){bytes, bytes + size}, &lines) ? make_own(&mail, lines, LEVELS, passes_on) : FAILED;
     if (mail.out_of_memory)
         PyErr_NoMemory();
     else if (made == FAILED)
@@ -1303,7 +1369,7 @@ static PyObject *define(PyObject *self, PyObject *args)
 
 static PyMethodDef methods[] = {
     {"define", define, METH_VARARGS, define_doc},
-    {"own_text", own_text, METH_O, own_text_doc},
+    {"own_text", own_text, METH_VARARGS, own_text_doc},
     {NULL, NULL, 0, NULL},
 };
 

@@ -20,6 +20,7 @@ from es_neardupe.keys.prepare.mail_phrases import (
     DATED_VERB,
     DIGEST_RULE,
     FIELD,
+    FORWARD_HEADER,
     FORWARDED_LINE,
     HEADER,
     LIST_FOOTER_STARTS,
@@ -112,21 +113,21 @@ class _Line:
     kind: LineKind = LineKind.OWN
 
 
-def own_text(mail: str) -> str:
-    """What is the mail's own."""
-    made = mail_kernel.own_text(mail)
-    return own_text_by_expressions(mail) if made is None else made
+def own_text(mail: str, *, passes_on: bool = False) -> str:
+    """What is the mail's own. ``passes_on``: the subject of a mail without its headers says that it is a forward."""
+    made = mail_kernel.own_text(mail, passes_on=passes_on)
+    return own_text_by_expressions(mail, passes_on=passes_on) if made is None else made
 
 
-def own_text_by_expressions(mail: str) -> str:
+def own_text_by_expressions(mail: str, *, passes_on: bool = False) -> str:
     """The same without the kernel."""
-    kept = _kept_of(mail)
+    kept = _kept_of(mail, passes_on=passes_on)
     return mail if kept is None else "\n".join(line.text for line in kept)
 
 
 def own_pieces(mail: str) -> Iterator[PlacedPiece]:
     """The same as pieces of the mail."""
-    kept = _kept_of(mail)
+    kept = _kept_of(mail, passes_on=False)
     if kept is None:
         yield PlacedPiece(mail, 0, len(mail))
         return
@@ -139,7 +140,7 @@ def own_pieces(mail: str) -> Iterator[PlacedPiece]:
 def line_kinds(mail: str) -> list[tuple[LineKind, str]]:
     """What each line of a mail is."""
     lines = _lines(mail)
-    _mark(lines)
+    _mark(lines, passes_on=False)
     return [(line.kind, line.text) for line in lines]
 
 
@@ -168,15 +169,15 @@ def _folded(text: str) -> str:
     return (text.replace("\t", " ") if text.isascii() else text.translate(BLANKS)).lower()
 
 
-def _kept_of(mail: str) -> list[_Line] | None:
+def _kept_of(mail: str, *, passes_on: bool) -> list[_Line] | None:
     if len(mail) > _MAX_CHARACTERS or mail.count("\n") + mail.count("\r") > _MAX_LINES:
         return None
-    return _kept(_lines(mail), _LEVELS)
+    return _kept(_lines(mail), _LEVELS, passes_on=passes_on)
 
 
-def _kept(lines: list[_Line], levels: int) -> list[_Line] | None:
+def _kept(lines: list[_Line], levels: int, *, passes_on: bool = False) -> list[_Line] | None:
     """The lines that are the mail's own, or else those that it quotes; None for all, as they are."""
-    _mark(lines)
+    _mark(lines, passes_on=passes_on)
     own = _without_empty_ends([line for line in lines if line.kind is LineKind.OWN])
     if _words(own) >= _OWN_WORDS:
         return own
@@ -213,7 +214,7 @@ def _unquoted(line: _Line) -> _Line:
     return _line(line.text[size:], line.start + size)
 
 
-def _mark(lines: list[_Line]) -> None:
+def _mark(lines: list[_Line], *, passes_on: bool) -> None:
     """Find out what each line is."""
     for line in lines:
         if line.stripped.startswith(QUOTE_MARKS) and (
@@ -225,7 +226,7 @@ def _mark(lines: list[_Line]) -> None:
     _mark_headers(lines)
     _mark_footers(lines)
     _mark_signatures(lines)
-    _mark_originals(lines)
+    _mark_originals(lines, passes_on=passes_on)
 
 
 def _next_filled(lines: Sequence[_Line], number: int) -> int:
@@ -435,9 +436,10 @@ class _OwnWords:
         return self._counted >= _OWN_WORDS
 
 
-def _mark_originals(lines: list[_Line]) -> None:
+def _mark_originals(lines: list[_Line], *, passes_on: bool) -> None:
     """What follows the headers or the attribution of another mail is the text of that mail, unless this one only passes
-    it on, or is a digest: its parts are its own text, but not what is quoted in one."""
+    it on, or is a digest: its parts are its own text, but not what is quoted in one. A mail whose subject begins with
+    ``FW:`` passes on the next one, and so does one that was passed on itself."""
     cut = forwarded = digest = False
     own = _OwnWords()
     number = 0
@@ -447,16 +449,30 @@ def _mark_originals(lines: list[_Line]) -> None:
             forwarded = True
         elif line.kind is LineKind.PART and (digest or not cut):
             digest, cut, forwarded = True, False, True
-        elif line.kind in (LineKind.SEPARATOR, LineKind.HEADER) and not cut:
-            cut = (line.kind is LineKind.SEPARATOR or not forwarded) and own.enough
+        elif line.kind is LineKind.SEPARATOR and not cut:
+            cut = not passes_on and own.enough
+            forwarded, passes_on = forwarded or passes_on, False
+        elif line.kind is LineKind.HEADER and not cut:
+            last = _last_alike(lines, number)
+            cut = not (forwarded or passes_on) and own.enough
+            passes_on = any(FORWARD_HEADER.match(one.stripped) for one in lines[number : last + 1])
+            number = last
         elif line.kind is LineKind.ATTRIBUTION and not cut:
-            while number + 1 < len(lines) and lines[number + 1].kind is LineKind.ATTRIBUTION:
-                number += 1
+            number = _last_alike(lines, number)
             following = _next_filled(lines, number + 1)
-            cut = following < len(lines) and lines[following].kind is not LineKind.QUOTED and own.enough
+            quotes = following == len(lines) or lines[following].kind is LineKind.QUOTED
+            cut = not (quotes or passes_on) and own.enough
+            passes_on = passes_on and quotes
         elif line.kind is LineKind.OWN and cut:
             line.kind = LineKind.ORIGINAL
         elif line.kind is LineKind.OWN:
             own.add(line)
             forwarded = forwarded and not line.folded
         number += 1
+
+
+def _last_alike(lines: Sequence[_Line], number: int) -> int:
+    """The last of some lines of one kind."""
+    while number + 1 < len(lines) and lines[number + 1].kind is lines[number].kind:
+        number += 1
+    return number

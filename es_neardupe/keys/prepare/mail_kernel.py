@@ -27,6 +27,7 @@ _PHRASES: tuple[tuple[str, ...], ...] = (
     mail_phrases.SUBJECTS,
     mail_phrases.DATES,
     mail_phrases.OTHER_HEADERS,
+    mail_phrases.FORWARD_SUBJECTS,
     mail_phrases.MAILING_LIST,
 )
 """In the order of ``_mail.c``."""
@@ -55,8 +56,8 @@ def _lower() -> bytes:
     return np.frombuffer(small, "<u4").astype(np.uint32).tobytes()
 
 
-def own_text(mail: str) -> str | None:
+def own_text(mail: str, *, passes_on: bool = False) -> str | None:
     """What is the mail's own, if the number of its words is certain without canonical composition."""
     module = kernel()
-    made: str | None = None if module is None else module.own_text(mail)
+    made: str | None = None if module is None else module.own_text(mail, passes_on)
     return made

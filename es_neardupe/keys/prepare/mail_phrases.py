@@ -245,6 +245,14 @@ HEADER = re.compile(
     r"[*_ ]{0,3}[:：].*"
 )
 
+FORWARD_SUBJECTS = (
+    *("fw", "fwd", "wg", "tr", "rv", "i", "enc", "doorst", "vb", "vl", "pd", "tov", "ilt", "i\u0307lt", "πρθ", "הועבר"),
+    *("转发", "轉寄", "転送", "전달"),
+)
+"""What the subject of a mail begins with that passes another one on. Not ``vs``, which Finnish programs answer with."""
+FORWARD_SUBJECT = re.compile(rf"(?:\[[^\[\]]*\] ?)?(?:{_any(FORWARD_SUBJECTS)}) ?[:：]")
+FORWARD_HEADER = re.compile(rf"[*_ ]{{0,3}}(?:{_any(SUBJECTS)})[*_ ]{{0,3}}[:：][*_ ]*{FORWARD_SUBJECT.pattern}")
+
 SIGNATURE = re.compile(r"(?:--|—|__) ?")
 MAILING_LIST = (
     *("mailing list", "mailing-list", "mailingliste", "unsubscribe", "groups.io", "abbestellen", "newsletter abmelden"),

@@ -40,6 +40,8 @@ _FIELD = re.compile(r"([A-Za-z][0-9A-Za-z-]*):(.*)")
 _PARAMETER = re.compile(r";\s*([A-Za-z*0-9-]+)\s*=\s*(?:\"([^\"]*)\"|([^\s;\"]*))")
 _SOFT_END = re.compile(r"=[ \t]*\r?\n|=[ \t]*\Z")
 _ESCAPED = re.compile(rb"=([0-9A-Fa-f]{2})")
+_ENCODED_WORD = re.compile(r"=\?([^?*]+)[^?]*\?([bBqQ])\?([^?]*)\?=")
+"""Of a subject: its charset, encoding and content."""
 _NOT_BASE64 = re.compile(r"[^0-9A-Za-z+/]+")
 _CHARSETS = names(
     "big5 cp932 euc-jp euc-kr gb18030 gb2312 gbk iso-2022-jp iso-8859-1 iso-8859-2 iso-8859-3 iso-8859-4 iso-8859-5"
@@ -59,6 +61,7 @@ class _Part(NamedTuple):
     encoding: str
     is_attached: bool
     content: str
+    subject: str = ""
 
 
 def decoded(mail: str) -> str | None:
@@ -81,6 +84,20 @@ def text_of(mail: str) -> str | None:
     """The text of a message, or of a page without headers; None for a mail that is plain text already."""
     text = _of_page(mail) if is_page(mail) else decoded(mail)
     return text if text and _words(text) else None
+
+
+def passes_on(mail: str) -> bool:
+    """Whether the subject of a message says that it passes on another one."""
+    from es_neardupe.keys.prepare.mail_phrases import BLANKS, FORWARD_SUBJECT  # phrases are loaded for mails only
+
+    part = _part(mail) if _BEGINS.match(mail) else None
+    if part is None:
+        return False
+    subject = part.subject
+    if word := _ENCODED_WORD.match(subject):
+        encoding = "base64" if word[2] in "bB" else "quoted-printable"
+        subject = _content(_Part("", {"charset": word[1]}, encoding, False, word[3].replace("_", " ")))
+    return FORWARD_SUBJECT.match(subject.translate(BLANKS).lower()) is not None
 
 
 def is_page(mail: str) -> bool:
@@ -126,7 +143,8 @@ def _part(message: str) -> _Part | None:
     kind, parameters = _parameters("".join(fields.get("content-type", ["text/plain"])))
     encoding = "".join(fields.get("content-transfer-encoding", [])).strip().lower()
     disposition = "".join(fields.get("content-disposition", [])).strip().lower()
-    return _Part(kind, parameters, encoding, disposition.startswith("attachment"), message[place:])
+    subject = "".join(fields.get("subject", [])).strip()
+    return _Part(kind, parameters, encoding, disposition.startswith("attachment"), message[place:], subject)
 
 
 def _parameters(value: str) -> tuple[str, dict[str, str]]:

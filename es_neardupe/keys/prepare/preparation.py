@@ -106,8 +106,8 @@ class Preparation:
         elif self.clean is Clean.MAIL:
             from es_neardupe.keys.prepare import mail, mime
 
-            if (message := mime.text_of(value)) is not None:  # whose words are none of the original
-                return _as_prepared(self._masked(mail.own_text(message)))
+            if mime.text_of(value) is not None:  # whose words are none of the original
+                return _as_prepared(self._value(value))
             cleaned = PlacedText.of_pieces(value, mail.own_pieces(value))
         else:
             from es_neardupe.keys.prepare import html
@@ -130,12 +130,17 @@ class Preparation:
 def _cleaner(clean: Clean) -> Callable[[str], str]:
     """What a rule leaves of a value."""
     if clean is Clean.MAIL:
-        from es_neardupe.keys.prepare import mail, mime  # phrases are loaded for mails only
-
-        return lambda value: mail.own_text(mime.text_of(value) or value)
+        return _own_text
     from es_neardupe.keys.prepare import html  # the parser is loaded for pages only
 
     return partial(html.text, main=clean is Clean.HTML_MAIN)
+
+
+def _own_text(value: str) -> str:
+    from es_neardupe.keys.prepare import mail, mime  # phrases are loaded for mails only
+
+    message = mime.text_of(value)
+    return mail.own_text(value) if message is None else mail.own_text(message, passes_on=mime.passes_on(value))
 
 
 def _as_prepared(text: str) -> PlacedText:

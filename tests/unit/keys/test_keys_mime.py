@@ -145,6 +145,26 @@ def test_a_page_without_words_of_its_own_keeps_what_it_quotes() -> None:
 
 
 @pytest.mark.parametrize(
+    ("subject", "stays"),
+    [
+        ("FW: Figures", True),
+        ("=?utf-8?Q?WG:_Gr=C3=BC=C3=9Fe?=", True),
+        ("=?utf-8?B?Rlc6IEdyw7zDn2U=?=", True),
+        ("Re: FW: Figures", False),
+        ("=?utf-8?B?R3LDvMOfZQ==?=", False),
+    ],
+)
+def test_a_message_whose_subject_says_so_passes_on_the_next_one(subject: str, stays: bool) -> None:
+    lead = "Please find below what I received this morning."
+    headers = "From: Anna Weber\nSent: Monday\nTo: Tom\nSubject: Figures"
+    stored = message(f"{lead}\n\n{headers}\n\n{QUOTED}", encoding="quoted-printable").as_string()
+    stored = stored.replace("Subject: Report", f"Subject: {subject}")
+    kept = MAIL.text(stored)
+    assert kept.split() == (f"{lead} {QUOTED}" if stays else lead).split()
+    assert MAIL.placed(stored).prepared == kept
+
+
+@pytest.mark.parametrize(
     "page", ["<blockquote>", "<blockquote>x", "<blockquote>x</blockquote>", "<br><blockquote> <p>"]
 )
 def test_pages_with_many_quotes_take_linear_time(page: str) -> None:

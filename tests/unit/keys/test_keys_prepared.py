@@ -209,6 +209,7 @@ MAIL_LINES = st.builds(
             "at 10:30!",
             "x" * 130,
         ),
+        some_of("Subject: FW: x", "*Betreff:* WG : x", "subject: [a] Fwd: x", "Subject: [a[ FW: x", "Subject: [a"),
         some_of("Message: 1", "message:22 ", "Message: ", "-" * 70, "-" * 30, "-" * 31),
         some_of("-- ", "| a | b |", "mailing list x", "word " * 20, "________________________", "-----", "foo;"),
         some_of(
@@ -228,7 +229,9 @@ MAILS = st.builds(
 
 def check_mail(text: str) -> None:
     """The module in C keeps what the expressions keep, or leaves the mail to them."""
-    assert mail_kernel.own_text(text) in (None, mail.own_text_by_expressions(text))
+    for passes_on in (False, True):
+        by_expressions = mail.own_text_by_expressions(text, passes_on=passes_on)
+        assert mail_kernel.own_text(text, passes_on=passes_on) in (None, by_expressions)
 
 
 @pytest.mark.parametrize(("blank", "attribution"), [(0, True), (2, True), (3, False)])
@@ -529,6 +532,35 @@ def test_rules_above_headers_alone_make_no_digest(size: int) -> None:
     text = f"{OWN}\n\n{mail_below}{mail_below}"
     assert mail.own_text(text) == OWN
     check_mail(text)
+
+
+SENT = "Date: Mon, 4 May 2026 10:10:00 +0000\nFrom: Tom <tom@x.example>\nTo: sue@x.example"
+PASSED_ON = "From: Anna Weber <a@x.example>\nSent: Monday, 4 May 2026 09:10\nTo: Tom\nSubject: Gates"
+
+
+@pytest.mark.parametrize(
+    ("subject", "stays"),
+    [
+        *(("FW: Gates", True), ("Fwd: Re: Gates", True), ("[external] FW: Gates", True), ("WG: Gates", True)),
+        *(("TR : Gates", True), ("RV: Gates", True), ("I: Gates", True), ("ENC: Gates", True), ("Doorst: Gates", True)),
+        *(("转发：Gates", True), ("Re: FW: Gates", False), ("Gates", False), ("VS: Gates", False), ("FW Gates", False)),
+    ],
+)
+@pytest.mark.parametrize("announced", ["", "-----Original Message-----\n", "________________________________\n"])
+def test_the_subject_says_that_a_mail_passes_another_one_on(subject: str, stays: bool, announced: str) -> None:
+    text = f"{SENT}\nSubject: {subject}\n\n{OWN}\n\n{announced}{PASSED_ON}\n\n{FIRST}"
+    assert mail.own_text(text).split() == (f"{OWN} {FIRST}" if stays else OWN).split()
+    check_mail(text)
+
+
+def test_a_mail_that_is_passed_on_passes_another_one_on() -> None:
+    inner = f"{SECOND}\n\n{PASSED_ON}\n\nThis one was answered."
+    text = f"{SENT}\nSubject: FW: Gates\n\n{OWN}\n\n{PASSED_ON}\n\n{FIRST}\n\n{PASSED_ON}\n\nThis one was answered."
+    assert mail.own_text(text).split() == f"{OWN} {FIRST}".split()
+    again = text.replace("Subject: Gates", "Subject: FW: Gates", 1).replace("This one was answered.", inner)
+    assert mail.own_text(again).split() == f"{OWN} {FIRST} {SECOND}".split()
+    for one in (text, again):
+        check_mail(one)
 
 
 @pytest.mark.parametrize(
