@@ -36,12 +36,43 @@ _OF_MAIL_PROGRAM = re.compile(
 """What pages of mails have before a quote or around it."""
 _LEFT = 0.9
 """Share of the words of a mail that are its own, at most: less than that is a change that decides about matches."""
+_SENT = re.compile(r"@|[0-9]:[0-9]{2}")
+"""An address, or the time of a mail: headers of memos have neither."""
 _LINE_WORDS = 60
 """Words of a log line, at most."""
+_LEVELS = r"(?:trace|debug|info|notice|warn(?:ing)?|err(?:or)?|crit(?:ical)?|severe|alert|emerg|fatal|panic)"
+_LEVEL = re.compile(rf"(?<![\w-])(?:{_LEVELS.upper()}(?![\w-])|(?<=[\[<(])(?i:{_LEVELS})(?=[\])>:]))")
+"""A level in capital letters or in brackets."""
+_LEVEL_CHARACTERS = 120
+"""Characters at the beginning of a log line, one of which its level begins with."""
 _VARIABLES = Preparation(masks=(Mask.UUID, Mask.TIME, Mask.IP))
-"""Masks of what hardly ever occurs in other short texts, or in the first lines of others."""
-_LEVEL = re.compile(r'"(?:level|severity|lvl|log\.level)"\s*:')
-"""A field of a log line in JSON."""
+"""Masks of what each line of a log has, and few other lines with a level."""
+_CLOCK = re.compile(r"(?<![0-9])[0-9]{1,2}:[0-9]{2}:[0-9]{2}(?![0-9])(?:[.,][0-9]{1,9})?|\b[0-9]{10}\.[0-9]{3}\b")
+"""The time of a log line, with seconds, or in seconds since 1970."""
+_NO_LOG = re.compile(r"\s*-->|[,;\t]")
+"""What follows the time of a subtitle, or of a row of a table."""
+_CLOCK_CHARACTERS = 80
+"""Characters at the beginning of a log line within which its time begins."""
+_BETWEEN = re.compile(r"[\s\[\](){}<>\"'|]+")
+_ADDRESS = r"[0-9]{1,3}(?:\.[0-9]{1,3}){3}(?::[0-9]+)?"
+_BEFORE_CLOCK = re.compile(
+    rf"(?i)[-*]?|{_LEVELS}:?|(?:mon|tue|wed|thu|fri|sat|sun),?|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)"
+    rf"|[0-9]{{1,4}}(?:[-/.][0-9a-z]{{2,3}}(?:[-/.][0-9]{{2,4}})?)?[t,:_]?|[0-9]{{8}}[t-]?|[iwef][0-9]{{4}}|{_ADDRESS}"
+    r"|[a-z][a-z0-9_-]*[0-9.][a-z0-9_.-]*"
+)
+"""What may stand before the time of a log line: a level, a date, a host."""
+_JSON_LEVEL = re.compile(rf'(?i)"(?:level|severity|lvl|log\.level)"\s*:\s*(?:"{_LEVELS}"|[1-6]0\b)')
+_JSON_TIME = re.compile(r'"(?:ts|@?timestamp|time|asctime)"\s*:\s*(?:[0-9]{9}|"[^"]*[0-9]:[0-9]{2}:[0-9]{2})')
+_JSON_MESSAGE = re.compile(r'"(?:msg|message|log)"\s*:')
+"""Fields of a log line in JSON."""
+_LOGFMT = re.compile(rf"(?i)(?<!\S)(?:(?:level|lvl|severity)=\"?{_LEVELS}\b|(?:ts|time|timestamp)=\"?[0-9]{{4}})")
+"""The same as NAME=VALUE."""
+_FRAME = re.compile(
+    r"\s*(?:at [\w.$<>/]+\([^()]*\)$|File \"[^\"]+\", line [0-9]+|Traceback \(most recent call last\):|panic: )"
+)
+"""A line of a stack trace."""
+_FRAME_LINES = 2
+"""Lines at the beginning of a stack trace, one of which is such a line."""
 _MISREAD = re.compile(
     r"[^\W\d_]{2}[-\u00ac\u00ad]\n\s*[^\W\d_]{2}"
     r"|(?<!\w)[^\W\d_]{0,30}[a-z\u00df-\u00ff][015][a-z\u00df-\u00ff]{1,30}(?!\w)|[\ufb00-\ufb06]"
@@ -135,13 +166,28 @@ def _is_page_of_mail(text: str) -> bool:
     """Whether a text is a page that a mail program has made, with a quote."""
     if not mime.is_page(text):
         return False
-    if _OF_MAIL_PROGRAM.search(text):
-        return True
+    return _OF_MAIL_PROGRAM.search(text) is not None or _has_attribution(mime.text_of(text) or "")
+
+
+def _has_attribution(text: str) -> bool:
+    """Whether a mail that is quoted is attributed, with a date or an address; quotations of books have neither."""
     from es_neardupe.keys.prepare.mail import LineKind, line_kinds  # phrases are loaded for mails only
     from es_neardupe.keys.prepare.mail_phrases import DATED
 
-    kinds = line_kinds(mime.text_of(text) or "")
-    return any(kind is LineKind.ATTRIBUTION and DATED.search(line) for kind, line in kinds)
+    return any(kind is LineKind.ATTRIBUTION and DATED.search(line) for kind, line in line_kinds(text))
+
+
+def _has_lines_of_mail(text: str) -> bool:
+    """Whether some lines are those of mails only. Other texts have quotes, rules and headers of memos too."""
+    from es_neardupe.keys.prepare.mail import LineKind, line_kinds
+
+    return any(
+        kind is LineKind.FOOTER
+        or (kind is LineKind.HEADER and _SENT.search(line))
+        or (kind in (LineKind.SEPARATOR, LineKind.FORWARDED) and any(map(str.isalpha, line)))
+        or (kind is LineKind.SIGNATURE and line == "-- ")
+        for kind, line in line_kinds(text)
+    )
 
 
 def _kind(text: str) -> str | None:
@@ -149,15 +195,21 @@ def _kind(text: str) -> str | None:
         return "mails"
     if sum(1 for _ in zip(_TAG.finditer(unescape(text)), range(_TAGS), strict=False)) == _TAGS:
         return "pages"
-    words = len(text.split())
     if _is_log_line(text):
         return "log lines"
-    if words and not mime.is_page(text) and len(Preparation(Clean.MAIL).text(text).split()) <= _LEFT * words:
+    words = len(text.split())
+    if words and not mime.is_page(text) and _is_mail(text, words):
         return "mails"
-    if _is_log_line(text.lstrip().split("\n", 1)[0]):
-        return "log lines"  # with a stack trace
+    if _is_log_line(text.lstrip().split("\n", 1)[0]) or _is_stack_trace(text):
+        return "log lines"
     misread = sum(1 for _ in _MISREAD.finditer(text)) if _MISREAD_SIGN.search(text) else 0
     return "scans" if misread > 1 and misread * _MISREAD_WORDS >= words else None
+
+
+def _is_mail(text: str, words: int) -> bool:
+    """Whether much of a text is what programs have added to a mail."""
+    own = Preparation(Clean.MAIL).text(text)
+    return len(own.split()) <= _LEFT * words and (_has_attribution(text) or _has_lines_of_mail(text))
 
 
 def _misread_texts(texts: Sequence[set[str]]) -> int:
@@ -178,4 +230,23 @@ def _appearance(word: str) -> str:
 def _is_log_line(text: str) -> bool:
     if len(text.split()) > _LINE_WORDS:
         return False
-    return _VARIABLES.text(text) != text or (text.startswith("{") and _LEVEL.search(text) is not None)
+    if text.startswith("{"):
+        with_time = _JSON_TIME.search(text) is not None and _JSON_MESSAGE.search(text) is not None
+        return with_time or _JSON_LEVEL.search(text) is not None
+    if _LOGFMT.search(text) or _begins_with_time(text):
+        return True
+    return _LEVEL.search(text[:_LEVEL_CHARACTERS]) is not None and _VARIABLES.text(text) != text
+
+
+def _begins_with_time(text: str) -> bool:
+    """Whether a time stands at the beginning of a line, or below nothing but a level, a date and the host."""
+    clock = _CLOCK.search(text)
+    if clock is None or clock.start() > _CLOCK_CHARACTERS or _NO_LOG.match(text, clock.end()):
+        return False
+    before = [part for part in _BETWEEN.split(text[: clock.start()]) if part]
+    from_address = before and re.fullmatch(_ADDRESS, before[0])
+    return bool(from_address) or all(map(_BEFORE_CLOCK.fullmatch, before))
+
+
+def _is_stack_trace(text: str) -> bool:
+    return any(map(_FRAME.match, text.lstrip().split("\n", _FRAME_LINES)[:_FRAME_LINES]))

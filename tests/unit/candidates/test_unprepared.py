@@ -129,9 +129,81 @@ def test_other_words_are_no_misreadings() -> None:
     assert unprepared_texts(texts, SCHEME) is None
 
 
-@pytest.mark.parametrize("text", PLAIN)
+DATED = [
+    "Jazz concert with the Miller trio, 2026-12-03 20:00, town hall, tickets 12 euros",
+    "1\n00:00:01,000 --> 00:00:04,000\nHello, my name is Anna.\n\n2\n00:00:04,500 --> 00:00:07,000\nAnd this is Bob.",
+    "00:00:01.000 --> 00:00:04.000\nHello, my name is Anna.",
+    "4711,2026-11-03 10:15:22,Miller,Leeds,149.00,EUR,paid",
+    "2026-11-03 10:15:22,4711,Miller,Leeds,149.00,EUR,paid",
+    "4711\t2026-11-03 10:15:22\tMiller\tLeeds\t149.00",
+    "VPN does not connect since Monday, error 809, my address is 10.1.2.3, please help",
+    "Spare part 550e8400-e29b-41d4-a716-446655440000 for the pump of the washing machine",
+    '{"level": "advanced", "title": "Course of German", "text": "We read and write and speak."}',
+    '{"id": 12, "time": "2026-11-03T10:15:00Z", "title": "Bridge closed", "body": "The council has decided it."}',
+    "1-0 Kane 12', 1-1 Messi 45+2', 2-1 Kane 78'. Attendance 61,234. Kick-off 20:45:00.",
+    "The ratio was 10:20:30 in the mixture of sand, lime and water for the plaster.",
+    "Breaking at 10:15:22 UTC: earthquake of magnitude 5.1 near the coast of Chile",
+    "Departure 2026-11-03T10:15:00 Leeds, arrival 2026-11-03T12:30:00 London, seat 12A",
+    "WARNING: small parts. Keep this toy away from children below the age of three.",
+]
+QUOTING = [
+    "# Plans\n\nThe plans are ready.\n\n> **Note**\n> Some of them have changed since Monday, so read them.\n",
+    "As the author writes:\n\n> The bridge was built in 1930 and is 120 m long.\n\nThis is not quite true.",
+    "Q: How are you?\n> I am fine, thank you for asking.\nQ: What next?\n> We will see what the next year brings.",
+    "Release notes for the week\n\n--\nNew: dark mode\nFixed: crash on start\nChanged: icons of the toolbar",
+    "Pancakes\n\n250 g flour\n3 eggs\n1/2 l milk\n\n--\nMix and fry.",
+    "MEMORANDUM\n\nTo: All staff\nFrom: Jane Miller\nDate: 3 May 2026\nSubject: Hours\n\nWe open at eight.",
+]
+
+
+@pytest.mark.parametrize("text", [*PLAIN, *DATED, *QUOTING])
 def test_other_texts(text: str) -> None:
     assert unprepared_texts([text], SCHEME) is None
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Nov  3 10:15:22 web1 sshd[4711]: Accepted publickey for deploy",
+        "<34>1 2026-11-03T10:15:22.003Z web1.example su - ID47 - failed for root",
+        "[2026-11-03 10:15:22] starting up",
+        "INFO  2026-11-03 10:15:22,123 [main] starting up",
+        "web-1 2026-11-03T10:15:22Z starting up",
+        '10.0.0.7 - frank [03/Nov/2026:10:15:22 +0000] "GET / HTTP/1.1" 200 2326',
+        '10.0.0.7:4711 [03/Nov/2026:10:15:22.123] http-in web/srv1 0/0/1/2/3 200 512 "GET / HTTP/1.1"',
+        "2026/11/03 10:15:22 [error] 12#12: *4711 connect() failed, client: 10.0.0.7",
+        'I1103 10:15:22.123456   4711 reconciler.go:224] "volume attached"',
+        "1764210041.123     45 10.0.0.7 TCP_MISS/200 512 GET http://x.example/",
+        "[http-1] WARN c.e.Shop - request df1461aa-f8eb-18b9-0074-513021da8978 is late",
+        'ts=2026-11-03T10:15:22Z caller=head.go:488 msg="done"',
+        'caller=head.go:488 level=info msg="done"',
+        '{"time":"2026-11-03T10:15:22Z","msg":"request done"}',
+        '{"level":30,"msg":"request done"}',
+        "java.io.IOException: Broken pipe\n\tat com.example.Order.load(Order.java:52)",
+        'Traceback (most recent call last):\n  File "a.py", line 3, in <module>\nKeyError: 1',
+        "panic: runtime error: index out of range [3] with length 2\n\ngoroutine 7 [running]:",
+    ],
+)
+def test_lines_of_many_logs(line: str) -> None:
+    found = unprepared_texts([line], SCHEME)
+    assert found is not None
+    assert found.kind == "log lines"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Monday suits me.\n\n-----Original Message-----\nFrom: Ann\nSubject: Monday\n\nShall we meet on Monday?",
+        "Monday suits me very well.\n\nFrom: Ann\nSent: Monday, 2 March 2026 09:10\nTo: Bob\nSubject: x\n\nWhen?",
+        "From: Ann <ann@x.example>\nTo: bob@x.example\nSubject: Monday\n\nShall we meet on Monday, or later?",
+        "Monday suits me.\n\nSent from my phone",
+        "Monday suits me.\n\n-- \nBob Example, Leeds",
+    ],
+)
+def test_lines_of_mails(text: str) -> None:
+    found = unprepared_texts([text], SCHEME)
+    assert found is not None
+    assert found.kind == "mails"
 
 
 def test_texts_that_are_prepared_already() -> None:
