@@ -129,9 +129,18 @@ def unfit_texts(index: Index, processed: int) -> tuple[UnpreparedTexts | None, U
 
 
 def unprepared_texts(texts: Iterable[Text], scheme: Scheme) -> UnpreparedTexts | None:
-    """The kind of at least a quarter of some texts that are not prepared yet; None if there is none."""
-    if scheme.preparation:
-        return None
+    """What `texts_of_one_kind` finds if keys are made of the texts as they are; None if they are prepared."""
+    found = None if scheme.preparation else texts_of_one_kind(texts)
+    return None if found is not None and found.kind == "scans" and scheme.unit is not Unit.WORD else found
+
+
+def left_out_of(unprepared: UnpreparedTexts | None) -> Clean | None:
+    """What the options leave out of texts."""
+    return next((one for one in Clean if unprepared and unprepared.options == f"--clean {one.value}"), None)
+
+
+def texts_of_one_kind(texts: Iterable[Text]) -> UnpreparedTexts | None:
+    """The kind of at least a quarter of some texts; None if there is none."""
     kinds, whole_pages, mail_pages, documents = Counter[str](), 0, 0, 0
     others: list[set[str]] = []
     for values in texts:
@@ -150,7 +159,7 @@ def unprepared_texts(texts: Iterable[Text], scheme: Scheme) -> UnpreparedTexts |
     if misread := _misread_texts(others):
         kinds["scans"] += misread
     ((kind, found),) = kinds.most_common(1) or [("", 0)]
-    if found < _MINIMUM * documents or not found or (kind == "scans" and scheme.unit is not Unit.WORD):
+    if found < _MINIMUM * documents or not found:
         return None
     clean = Clean.HTML_MAIN if 2 * whole_pages > found else Clean.HTML
     options = {

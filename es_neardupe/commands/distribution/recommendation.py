@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import islice
 
 import numpy as np
 
 from es_neardupe.candidates.detection import least_words
+from es_neardupe.candidates.unprepared import left_out_of, texts_of_one_kind
 from es_neardupe.commands.distribution.presets import bounded, tried
 from es_neardupe.commands.distribution.report import (
     Distribution,
@@ -20,12 +19,11 @@ from es_neardupe.commands.distribution.report import (
     Recommendation,
 )
 from es_neardupe.index.index import Index
-from es_neardupe.keys.prepare import mime
 from es_neardupe.keys.prepare.preparation import Preparation
 from es_neardupe.keys.scheme import Scheme
 from es_neardupe.keys.text import word_counts
 from es_neardupe.keys.unit import Unit, shingle_text
-from es_neardupe.options import PRESETS, Clean, Mask, MeasureName
+from es_neardupe.options import PRESETS, Clean, MeasureName
 from es_neardupe.progress import Progress, silent
 from es_neardupe.similarity.histogram import EDGES, Histogram
 from es_neardupe.similarity.measure import ALIGNED
@@ -89,19 +87,11 @@ common."""
 _HELD = 0.1
 """Share of the documents in pairs that a preset may add to those held together by boilerplate only."""
 
-_TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
-_TAGS = 3
-"""Tags of a page."""
-
-
-def clean_for(texts: Sequence[str]) -> Clean | None:
-    """What to leave out of texts: most are pages with markup, or of most a tenth is quotes and signatures of mails."""
-    if 2 * sum(len(list(islice(_TAG.finditer(text), _TAGS))) == _TAGS for text in texts) > len(texts):
-        return Clean.HTML_MAIN
-    plain = [text for text in texts if not mime.is_page(text)]
-    words = np.array(word_counts(plain), np.int64)
-    own = np.array(word_counts(Preparation(Clean.MAIL).texts(plain)), np.int64)
-    return Clean.MAIL if 2 * (own < 0.9 * words).sum() > len(texts) else None
+_LEFT_OUT = {
+    Clean.HTML: "markup",
+    Clean.HTML_MAIN: "markup and menus",
+    Clean.MAIL: "quotes and signatures",
+}
 
 
 def preset_advice(
@@ -114,29 +104,22 @@ def preset_advice(
     these.
     """
     texts = bounded(sample)
-    clean = clean_for(texts)
+    kind = texts_of_one_kind(texts)
+    clean = left_out_of(kind)
     texts = Preparation(clean).texts(texts)
     trials = tried(texts, progress)
     median = int(np.median(word_counts(texts))) if texts else 0
-    dated = Preparation(masks=(Mask.TIME,)).texts(texts)
-    lines = 2 * sum(one != other for one, other in zip(texts, dated, strict=True)) > len(texts)
-    advice = by_trials(trials, len(texts), median, lines=lines)
+    advice = by_trials(trials, len(texts), median, lines=kind is not None and kind.kind == "log lines")
     if advice is None:
         of_index = None if clean else _by_resemblance(index, distributions, median)
         advice = by_length(median) or of_index or _default(median)
         advice = _without_boilerplate(advice, trials)
     sentences = [advice.reasons, *_held(index.name, trials, advice.preset)]
-    if clean is not None:
-        line = f"{command('migrate', index.name)} --preset {advice.preset} --clean {clean.value}"
-        sentences.insert(0, f"{_LEFT_OUT[clean]}: `{line}`.")
+    if kind is not None and clean is not None:
+        found = f"{kind.found:,} of {counted(kind.documents, 'text')} of the sample are {kind.kind}"
+        line = f"{command('migrate', index.name)} --preset {advice.preset} {kind.options}"
+        sentences.insert(0, f"{found}, and the presets were tried without {_LEFT_OUT[clean]}: `{line}`.")
     return replace(advice, reasons=" ".join(sentences), clean=clean and clean.value, texts=len(texts)), trials
-
-
-_LEFT_OUT = {
-    Clean.HTML_MAIN: "The texts look like HTML, and the presets were tried without markup and menus",
-    Clean.MAIL: "Quotes and signatures of mails, which are boilerplate, are a tenth or more of most texts, and the "
-    "presets were tried without them",
-}
 
 
 def by_trials(trials: Sequence[PresetTrial], texts: int, median: int, *, lines: bool) -> PresetAdvice | None:

@@ -10,10 +10,10 @@ import pytest
 from conftest import read_jsonl
 
 from es_neardupe.commands.distribution.presets import tried
-from es_neardupe.commands.distribution.recommendation import by_trials, clean_for, preset_advice
+from es_neardupe.commands.distribution.recommendation import by_trials, preset_advice
 from es_neardupe.commands.distribution.report import PresetAdvice, PresetTrial
 from es_neardupe.index.index import Index
-from es_neardupe.options import PRESETS, Clean
+from es_neardupe.options import PRESETS
 
 
 def advice(texts: list[str]) -> tuple[PresetAdvice, tuple[PresetTrial, ...]]:
@@ -68,12 +68,27 @@ def test_boilerplate_is_named() -> None:
     assert found.preset == "strict"
 
 
-def test_pages_and_mails() -> None:
-    assert clean_for(["<p>One <b>page</b></p>"] * 2 + ["no page"]) is Clean.HTML_MAIN
-    assert clean_for(["a < b and c > d", "x <y", "List<T>"]) is None
-    assert clean_for(["Monday suits me well.\n\nOn 3 Mar 2026 at 09:10, Ann wrote:\n> Shall we meet?"]) is Clean.MAIL
-    assert clean_for(["Monday suits me well."]) is None
-    assert clean_for([]) is None
+PAGE = "<html><body><p>One <b>page</b> is here</p></body></html>"
+REPLY = "Monday suits me well.\n\nOn 3 Mar 2026 at 09:10, Ann wrote:\n> Shall we meet?"
+
+
+@pytest.mark.parametrize(
+    ("texts", "clean", "found"),
+    [
+        ([PAGE, "no page", "nor this"], "html-main", "1 of 3 texts of the sample are pages"),
+        ([PAGE, *["no page"] * 4], None, ""),
+        (["<p>A <b>part</b> of <i>one</i></p>"], "html", "1 of 1 text"),
+        ([REPLY, "Monday suits me well."], "mail", "1 of 2 texts of the sample are mails"),
+        (["#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\nint main(void);"] * 4, None, ""),
+        (["List<Order> all(Map<String, Order> some, Set<Order> others) { return List.of(); }"] * 4, None, ""),
+        (["Author: Ann <a@x.example>\n\nClose it\n\nSigned-off-by: Ann <a@x.example>\nCc: <b@x.example>"], None, ""),
+    ],
+    ids=["pages", "few pages", "parts of pages", "mails", "C", "Java", "Git"],
+)
+def test_what_is_left_out_is_what_init_names(texts: list[str], clean: str | None, found: str) -> None:
+    advised, _ = advice(texts)
+    assert advised.clean == clean
+    assert advised.reasons.startswith(found)
 
 
 @pytest.mark.parametrize(
