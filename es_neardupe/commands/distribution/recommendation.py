@@ -75,7 +75,7 @@ _VISIBLE = 0.1
 """Share of the texts of a sample in pairs from which these decide."""
 
 _TIMES = {"reader": 1 / (1 - _MANY), "short": 2, "scans": 4, "logs": 2}
-"""How many times as many documents as a simpler preset these must match. Scans also match texts on one subject."""
+"""How many times as many documents as a simpler preset these must match."""
 
 _TIMES_OF_TEMPLATES = 2
 """The same for reader if texts share a template: then what it adds may be other texts of the same template."""
@@ -109,7 +109,7 @@ def preset_advice(
     texts = Preparation(clean).texts(texts)
     trials = tried(texts, progress)
     median = int(np.median(word_counts(texts))) if texts else 0
-    advice = by_trials(trials, len(texts), median, lines=kind is not None and kind.kind == "log lines")
+    advice = by_trials(trials, len(texts), median, kind=None if kind is None else kind.kind)
     if advice is None:
         of_index = None if clean else _by_resemblance(index, distributions, median)
         advice = by_length(median) or of_index or _default(median)
@@ -122,16 +122,17 @@ def preset_advice(
     return replace(advice, reasons=" ".join(sentences), clean=clean and clean.value, texts=len(texts)), trials
 
 
-def by_trials(trials: Sequence[PresetTrial], texts: int, median: int, *, lines: bool) -> PresetAdvice | None:
+def by_trials(trials: Sequence[PresetTrial], texts: int, median: int, *, kind: str | None) -> PresetAdvice | None:
     """The simplest preset that matches nearly as many documents as others that mix none; None if all match few texts.
 
-    ``lines``: whether the texts are log lines, of which one template makes one group.
+    ``kind``: that of the texts. Only log lines are grouped by their template, and only scans by the shapes of letters,
+    which texts on one subject share too.
     """
     of = {one.preset: one for one in trials}
     times = _TIMES | ({"reader": _TIMES_OF_TEMPLATES} if _mixes(of["scans"], of["strict"]) else {})
     chosen = of["strict"]
-    others = ["short"] if _is_short(median, "reader") else ["reader", "scans"]
-    for other in (of[name] for name in [*others, *["logs"] * lines]):
+    others = ["short"] if _is_short(median, "reader") else ["reader", *["scans"] * (kind == "scans")]
+    for other in (of[name] for name in [*others, *["logs"] * (kind == "log lines")]):
         more = other.documents >= max(times[other.preset] * chosen.documents, 1)
         if more and (other.preset == "logs" or not _mixes(other, of["strict"])) and _visible(other, texts):
             chosen = other
