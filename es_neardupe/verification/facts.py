@@ -29,6 +29,9 @@ _WORDS, _SHARE, _MOST = 25_000, 1 / 250, 1_000_000
 """Words of all texts of the sample: so many, or this share of those that the run has read, but at most the last
 number. One core finds the facts of 250,000 words a second."""
 
+_CUTS = 2
+"""Words at the edges of an overlap, which a cut may have divided."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class GroupFacts:
@@ -172,11 +175,13 @@ class _Texts:
 
 def _continues(first: U64, second: U64) -> bool:
     """Whether half of the shorter of two texts or more is the end of the first and the beginning of the second, and
-    more than a word of each is not. The words at the cuts may be parts of words."""
+    more than a word of each is not. The two words at the cuts count as common: they may be parts of words. Between
+    them are three words or more."""
+    shortest = min(len(first), len(second))
     first, second = first[:-1], second[1:]
     if not len(first) or not len(second):
         return False
     starts = np.flatnonzero(first == second[0])
     common = len(first) - starts
-    possible = (starts > 1) & (common < len(second) - 1) & (2 * common >= min(len(first), len(second)))
+    possible = (starts > 1) & (common < len(second) - 1) & (common > _CUTS) & (2 * (common + _CUTS) >= shortest)
     return any(np.array_equal(first[start:], second[: len(first) - start]) for start in starts[possible])

@@ -826,11 +826,11 @@ def _group_facts(index: Snapshot, groups: Iterable[Iterable[str]]) -> JSON:
 
 
 def _are_windows(one: list[int], other: list[int]) -> bool:
-    """Whether the end of one text is the beginning of the other, by half of the shorter or more, without the words at
-    the cuts; more than one word of each is left."""
+    """Whether the end of one text is the beginning of the other, by half of the shorter or more, whatever the words at
+    the cuts are; more than one word of each is left."""
+    shortest = min(len(one), len(other))
     for first, second in ((one[:-1], other[1:]), (other[:-1], one[1:])):
-        longest = min(len(first), len(second))
-        if any(2 * k >= longest and first[-k:] == second[:k] for k in range(1, longest - 1)):
+        if any(2 * (k + 2) >= shortest and first[-k:] == second[:k] for k in range(3, shortest - 2)):
             return True
     return False
 
