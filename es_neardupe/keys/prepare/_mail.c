@@ -818,9 +818,20 @@ static enum Kind separator_kind(Part part)
 
 static void mark_separators(Lines all)
 {
-    for (Line *line = all.lines; line < all.lines + all.count; line++)
-        if (line->kind == OWN && is_filled(line))
-            line->kind = separator_kind(stripped(line));
+    int wrapped = 0;
+    for (Line *line = all.lines; line < all.lines + all.count; line++) {
+        int before = wrapped;
+        Part part = stripped(line);
+        wrapped = 0;
+        if (line->kind != OWN || !is_filled(line))
+            continue;
+        if (before && ends(part, LITERAL("--"))) {
+            line->kind = FORWARDED;
+            continue;
+        }
+        line->kind = separator_kind(part);
+        wrapped = line->kind == FORWARDED && has(part, *phrases[FORWARDED_BY].all) && part.end[-1] != '-';
+    }
 }
 
 /* ---- Headers ---- */
@@ -899,9 +910,70 @@ static int has_address(Part part)
     return memchr(part.at, '@', (size_t)size_of(part)) != NULL;
 }
 
+/* [0-9]{least,most} at the beginning of a part: remove them; whether they are there */
+static int took_digits(Part *part, int least, int most)
+{
+    int count = 0;
+    for (; part->at < part->end && is_digit(*part->at) && count < most; count++)
+        part->at++;
+    return count >= least;
+}
+
+static int took(Part *part, const char *marks)
+{
+    if (part->at == part->end || !*part->at || !strchr(marks, *part->at))
+        return 0;
+    part->at++;
+    return 1;
+}
+
+/* [0-9]{1,4}[-/.][0-9]{1,2}[-/.][0-9]{1,4} [0-9]{1,2}:[0-9]{2}(?::[0-9]{2})?(?: ?[ap]m)?(?: [a-z]{3,4})? */
+static int is_date_with_time(Part part)
+{
+    if (!took_digits(&part, 1, 4) || !took(&part, "-/.") || !took_digits(&part, 1, 2) || !took(&part, "-/.") ||
+        !took_digits(&part, 1, 4) || !took(&part, " ") || !took_digits(&part, 1, 2) || !took(&part, ":") || !took_digits(&part, 2, 2))
+        return 0;
+    if (took(&part, ":") && !took_digits(&part, 2, 2))
+        return 0;
+    Part half = {after_blank(part), part.end};
+    if (took(&half, "ap") && took(&half, "m") && (half.at == half.end || *half.at == ' '))
+        part = half;
+    if (took(&part, " ")) {
+        Place zone = part.at;
+        while (part.at < part.end && *part.at >= 'a' && *part.at <= 'z')
+            part.at++;
+        if (part.at - zone < 3 || part.at - zone > 4)
+            return 0;
+    }
+    return part.at == part.end;
+}
+
+/* The first line with the sender and the date above headers, as Lotus Notes writes them; -1 if none is there. */
+static int sender_above(Lines all, int number)
+{
+    int date = number - 1;
+    if (date >= 0 && !is_filled(&all.lines[date]))
+        date--;
+    if (date >= 0 && starts(stripped(&all.lines[date]), LITERAL("please respond to ")))
+        date--;
+    if (date < 0 || all.lines[date].kind != OWN)
+        return -1;
+    Part part = stripped(&all.lines[date]);
+    if (!is_date_with_time(part)) { /* .{1,120} on DATE */
+        for (Place at = part.at; (at = spaced((Part){at, part.end}, LITERAL("on"))); at++)
+            if (is_short((Part){part.at, at}, 120) && is_date_with_time((Part){at + 4, part.end}))
+                return date;
+        return -1;
+    }
+    int name = date - 1;
+    if (name >= 0 && starts(stripped(&all.lines[name]), LITERAL("sent by:")))
+        name--;
+    return name >= 0 && all.lines[name].kind == OWN && is_filled(&all.lines[name]) ? name : -1;
+}
+
 /* The line after headers that begin with a line; -1 if they are too few, or lack sender, or date and subject. Unless a
  * line above announces them, they need a subject or an address. */
-static int headers_end(Lines all, int first, int announced)
+static int headers_end(Lines all, int first, int announced, int has_sender)
 {
     int headers = 0, kinds = 0, last = first;
     for (; last < all.count && last < first + HEADER_LINES; last++) {
@@ -916,7 +988,7 @@ static int headers_end(Lines all, int first, int announced)
             break;
     }
     int dated = (kinds & SUBJECT) || ((kinds & DATED) && (announced || (kinds & ADDRESS)));
-    return (kinds & SENDER) && dated && headers >= (announced ? 2 : 3) ? last : -1;
+    return ((kinds & SENDER) || has_sender) && dated && headers >= (announced || has_sender ? 2 : 3) ? last : -1;
 }
 
 /* [-_*=~‐-―─ ]{5,} */
@@ -1012,12 +1084,12 @@ static void mark_headers(Lines all)
             number++;
             continue;
         }
-        int last = number;
+        int sender = sender_above(all, number), last = sender < 0 ? number : sender;
         while (last && !is_filled(&all.lines[last - 1]))
             last--;
         Line *before = last ? &all.lines[last - 1] : NULL;
         int announced = before && (before->kind == FORWARDED || before->kind == SEPARATOR);
-        last = headers_end(all, number, announced);
+        last = headers_end(all, number, announced, sender >= 0);
         if (last < 0) {
             number++;
             continue;
@@ -1032,8 +1104,8 @@ static void mark_headers(Lines all)
                 before->kind = SEPARATOR;
             }
         }
-        while (number < last)
-            all.lines[number++].kind = HEADER;
+        for (number = sender < 0 ? number : sender; number < last; number++)
+            all.lines[number].kind = HEADER;
     }
 }
 

@@ -21,6 +21,7 @@ from es_neardupe.keys.prepare.mail_phrases import (
     DIGEST_RULE,
     FIELD,
     FORWARD_HEADER,
+    FORWARDED_BY,
     FORWARDED_LINE,
     HEADER,
     LIST_FOOTER_STARTS,
@@ -35,7 +36,10 @@ from es_neardupe.keys.prepare.mail_phrases import (
     PART_RULE,
     QUOTE_MARKS,
     QUOTED,
+    RESPOND_TO,
     RULE_LINE,
+    SENT_BY,
+    SENT_ON,
     SENTENCE_END,
     SEPARATOR_STARTS,
     SIGNATURE,
@@ -291,10 +295,15 @@ def _begins_below_text(line: _Line, text: str) -> bool:
 
 
 def _mark_separators(lines: list[_Line]) -> None:
+    wrapped = False
     for line in lines:
-        if line.kind is LineKind.OWN and line.stripped.startswith(SEPARATOR_STARTS):
+        before, wrapped = wrapped, False
+        if before and line.kind is LineKind.OWN and line.stripped.endswith("--"):
+            line.kind = LineKind.FORWARDED
+        elif line.kind is LineKind.OWN and line.stripped.startswith(SEPARATOR_STARTS):
             if FORWARDED_LINE.fullmatch(line.stripped):
                 line.kind = LineKind.FORWARDED
+                wrapped = FORWARDED_BY in line.stripped and not line.stripped.endswith("-")
             elif ORIGINAL_LINE.fullmatch(line.stripped):
                 line.kind = LineKind.SEPARATOR
 
@@ -309,9 +318,10 @@ def _mark_headers(lines: list[_Line]) -> None:
         if line.kind is not LineKind.OWN or not has_colon(line.stripped) or not HEADER.fullmatch(line.stripped):
             number += 1
             continue
-        before = _last_filled(lines, number)
+        first = _sender_above(lines, number)
+        before = _last_filled(lines, number if first is None else first)
         announced = before is not None and before.kind in (LineKind.FORWARDED, LineKind.SEPARATOR)
-        last = _headers_end(lines, number, announced=announced)
+        last = _headers_end(lines, number, announced=announced, has_sender=first is not None)
         if last is None:
             number += 1
             continue
@@ -321,9 +331,26 @@ def _mark_headers(lines: list[_Line]) -> None:
                 last = _fields_end(lines, last)
             elif RULE_LINE.fullmatch(before.stripped):
                 before.kind = LineKind.SEPARATOR
-        for line in lines[number:last]:
+        for line in lines[number if first is None else first : last]:
             line.kind = LineKind.HEADER
         number = last
+
+
+def _sender_above(lines: Sequence[_Line], number: int) -> int | None:
+    """The first line with the sender and the date above headers, as Lotus Notes writes them; None if none is there."""
+    date = number - 1
+    if date >= 0 and not lines[date].folded:
+        date -= 1
+    if date >= 0 and lines[date].stripped.startswith(RESPOND_TO):
+        date -= 1
+    if date < 0 or lines[date].kind is not LineKind.OWN or (sent := SENT_ON.fullmatch(lines[date].stripped)) is None:
+        return None
+    if sent[1]:
+        return date
+    name = date - 1
+    if name >= 0 and lines[name].stripped.startswith(SENT_BY):
+        name -= 1
+    return name if name >= 0 and lines[name].kind is LineKind.OWN and lines[name].folded else None
 
 
 def _rules_of_digest(lines: Sequence[_Line]) -> tuple[str, ...]:
@@ -365,8 +392,9 @@ def _last_filled(lines: Sequence[_Line], number: int) -> _Line | None:
     return lines[number - 1] if number else None
 
 
-def _headers_end(lines: Sequence[_Line], first: int, *, announced: bool) -> int | None:
+def _headers_end(lines: Sequence[_Line], first: int, *, announced: bool, has_sender: bool) -> int | None:
     """The line after headers that begin with a line; None if they are too few, or lack sender, or date and subject.
+    ``has_sender``: this and a date stand above them.
     Unless a line above announces them, they need a subject or an address: three lines of a sender's own, such as those
     of a flight, begin with the same words."""
     found, addressed, last = list[str | None](), False, first
@@ -380,7 +408,7 @@ def _headers_end(lines: Sequence[_Line], first: int, *, announced: bool) -> int 
         elif not line.folded.startswith(" ") and not text.endswith((";", ",", ">")) and "@" not in text:
             break
         last += 1
-    enough = len(found) >= (2 if announced else 3) and "sender" in found
+    enough = len(found) >= (2 if announced or has_sender else 3) and (has_sender or "sender" in found)
     return last if enough and ("subject" in found or ("date" in found and (announced or addressed))) else None
 
 

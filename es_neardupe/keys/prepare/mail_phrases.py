@@ -253,6 +253,13 @@ FORWARD_SUBJECTS = (
 FORWARD_SUBJECT = re.compile(rf"(?:\[[^\[\]]*\] ?)?(?:{_any(FORWARD_SUBJECTS)}) ?[:：]")
 FORWARD_HEADER = re.compile(rf"[*_ ]{{0,3}}(?:{_any(SUBJECTS)})[*_ ]{{0,3}}[:：][*_ ]*{FORWARD_SUBJECT.pattern}")
 
+SENT_ON = re.compile(
+    r"(.{1,120} on )?[0-9]{1,4}[-/.][0-9]{1,2}[-/.][0-9]{1,4} [0-9]{1,2}:[0-9]{2}(?::[0-9]{2})?(?: ?[ap]m)?(?: [a-z]{3,4})?"
+)
+"""The date of Lotus Notes, above headers without a sender: after the name, or below it."""
+SENT_BY, RESPOND_TO = "sent by:", "please respond to "
+"""What its lines above and below this date begin with."""
+
 SIGNATURE = re.compile(r"(?:--|—|__) ?")
 MAILING_LIST = (
     *("mailing list", "mailing-list", "mailingliste", "unsubscribe", "groups.io", "abbestellen", "newsletter abmelden"),

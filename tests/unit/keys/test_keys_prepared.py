@@ -210,6 +210,10 @@ MAIL_LINES = st.builds(
             "x" * 130,
         ),
         some_of("Subject: FW: x", "*Betreff:* WG : x", "subject: [a] Fwd: x", "Subject: [a[ FW: x", "Subject: [a"),
+        some_of(
+            "10/13/2000 05:55 PM", "A on 13.10.2000 5:55:01pm CEST", "on 1/1/1 1:11", "1-1-1 1:11 pmst", "1/1/1 1:11 am"
+        ),
+        some_of("To: x", "to: y", "Sent by: x", "Please respond to x", "01:42 PM ---", "--- Forwarded by x on 1/1/1"),
         some_of("Message: 1", "message:22 ", "Message: ", "-" * 70, "-" * 30, "-" * 31),
         some_of("-- ", "| a | b |", "mailing list x", "word " * 20, "________________________", "-----", "foo;"),
         some_of(
@@ -561,6 +565,45 @@ def test_a_mail_that_is_passed_on_passes_another_one_on() -> None:
     assert mail.own_text(again).split() == f"{OWN} {FIRST} {SECOND}".split()
     for one in (text, again):
         check_mail(one)
+
+
+@pytest.mark.parametrize(
+    "sender",
+    [
+        "Jane Miller@ECT\n10/13/2000 05:55 PM",
+        "Jane Miller\nSent by: Tom Weber\n10/13/2000 05:55 PM",
+        '\t"Jane Miller" <jane@x.example>\n\t13.10.2000 17:55:12\n\t\t ',
+        '"Miller, Jane" <jane@x.example> on 10/12/2000 01:12:21 PM',
+        '"Miller, Jane" <jane@x.example> on 10/12/2000 01:12:21 PM CDT\nPlease respond to <jane@x.example>',
+    ],
+)
+@pytest.mark.parametrize("copied", ["cc:  \n", "cc: Tom Weber/HOU/ECT@ECT, \nSue/HOU/ECT@ECT\n", ""])
+def test_notes_writes_sender_and_date_above_the_headers(sender: str, copied: str) -> None:
+    quoted = f"{sender}\nTo: Paul Roy/HOU/ECT@ECT\n{copied}Subject: Re: Gates  \n\n{FIRST}"
+    text = f"{OWN}\n\n\n\n{quoted}"
+    assert mail.own_text(text) == OWN
+    check_mail(text)
+    for mark in (
+        "---------------------- Forwarded by Paul Roy/HOU/ECT on 10/16/2000 \n01:42 PM ---------------------------",
+        "---------------------- Forwarded by Paul Roy/HOU/ECT on 10/16/2000 01:42 PM \n---------------------------",
+        "---------------------- Forwarded by Paul Roy/HOU/ECT on 10/16/2000 01:42 PM ---------------------------",
+    ):
+        forwarded = f"{OWN}\n\n{mark}\n\n\n{quoted}"
+        assert mail.own_text(forwarded).split() == f"{OWN} {FIRST}".split()
+        check_mail(forwarded)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The minutes of the meeting on\n10/13/2000 05:55 PM\n\nare below, and the plans of the harbour too.",
+        "We meet at the town hall\n10/13/2000 05:55 PM\n\nTo: the station, by bus\nThen on foot, for ten minutes.",
+        "10/13/2000 05:55 PM\nTo: all who live at the harbour\nSubject: the gates, which are shut.",
+    ],
+)
+def test_own_lines_with_a_date_stay(text: str) -> None:
+    assert mail.own_text(text) == text
+    check_mail(text)
 
 
 @pytest.mark.parametrize(
