@@ -1225,6 +1225,8 @@ static void mark_originals(Mail *mail, Lines all, int passes_on)
 {
     int cut = 0, forwarded = 0, digest = 0;
     OwnWords own = {0, 0};
+    for (int first = next_filled(all, 0); first < all.count && header_kind(stripped(&all.lines[first])) && !passes_on; first++)
+        passes_on = is_forward_header(stripped(&all.lines[first]));
     for (int number = 0; number < all.count && !mail->uncertain; number++) {
         Line *line = &all.lines[number];
         if (line->kind == FORWARDED) {

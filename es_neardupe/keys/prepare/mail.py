@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from itertools import accumulate
+from itertools import accumulate, takewhile
 
 from es_neardupe.keys.prepare import mail_kernel
 from es_neardupe.keys.prepare.mail_phrases import (
@@ -469,6 +469,7 @@ def _mark_originals(lines: list[_Line], *, passes_on: bool) -> None:
     it on, or is a digest: its parts are its own text, but not what is quoted in one. A mail whose subject begins with
     ``FW:`` passes on the next one, and so does one that was passed on itself."""
     cut = forwarded = digest = False
+    passes_on = passes_on or any(FORWARD_HEADER.match(line.stripped) for line in _first_headers(lines))
     own = _OwnWords()
     number = 0
     while number < len(lines):
@@ -497,6 +498,11 @@ def _mark_originals(lines: list[_Line], *, passes_on: bool) -> None:
             own.add(line)
             forwarded = forwarded and not line.folded
         number += 1
+
+
+def _first_headers(lines: Sequence[_Line]) -> Iterator[_Line]:
+    """The header lines that a mail begins with, also if they are too few for headers."""
+    return takewhile(lambda line: HEADER.fullmatch(line.stripped), lines[_next_filled(lines, 0) :])
 
 
 def _last_alike(lines: Sequence[_Line], number: int) -> int:

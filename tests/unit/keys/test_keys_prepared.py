@@ -557,6 +557,16 @@ def test_the_subject_says_that_a_mail_passes_another_one_on(subject: str, stays:
     check_mail(text)
 
 
+@pytest.mark.parametrize("headers", ["Subject: FW: Gates", "From: Tom\nSubject: FW: Gates"])
+def test_a_subject_is_enough_to_say_that_a_mail_passes_another_one_on(headers: str) -> None:
+    text = f"{headers}\n\n{OWN}\n\n{PASSED_ON}\n\n{FIRST}"
+    assert mail.own_text(text).split() == f"{headers} {OWN} {FIRST}".split()
+    check_mail(text)
+    answer = f"{OWN}\n{PASSED_ON}\n{headers}\n\n{FIRST}"
+    assert mail.own_text(answer) == OWN
+    check_mail(answer)
+
+
 def test_a_mail_that_is_passed_on_passes_another_one_on() -> None:
     inner = f"{SECOND}\n\n{PASSED_ON}\n\nThis one was answered."
     text = f"{SENT}\nSubject: FW: Gates\n\n{OWN}\n\n{PASSED_ON}\n\n{FIRST}\n\n{PASSED_ON}\n\nThis one was answered."
