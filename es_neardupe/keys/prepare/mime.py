@@ -22,6 +22,8 @@ _PARTS = 100
 """Parts of a part that are read."""
 _ENOUGH = 5
 """Words of a plain part that is taken rather than the page next to it."""
+_NOTICE = 40
+"""Words of a plain part that only says where the text is, at most."""
 _MAX_CHARACTERS = 1 << 25
 """A text with more is no message."""
 _HEADERS = 10_000
@@ -43,6 +45,14 @@ _ESCAPED = re.compile(rb"=([0-9A-Fa-f]{2})")
 _ENCODED_WORD = re.compile(r"=\?([^?*]+)[^?]*\?([bBqQ])\?([^?]*)\?=")
 """Of a subject: its charset, encoding and content."""
 _NOT_BASE64 = re.compile(r"[^0-9A-Za-z+/]+")
+_ELSEWHERE = re.compile(
+    r"html[ -](?:viewer|version|format|capable|fähig|ansicht|e-?mail)|requires html|enable html"
+    r"|(?:not|n't|cannot|keine?|pas(?: en charge)?(?: le)?|no|non|geen) (?:\w+ )?html"
+    r"|(?:in|with) (?:your|a|the) (?:web ?)?browser|online version|im (?:web)?browser|online-version|html-fähig"
+    r"|dans (?:votre|un|le) navigateur|version en ligne|(?:en|no) (?:su|tu|el|seu|un) navegador|versión en línea"
+    r"|versão online|nel (?:tuo )?browser|versione online|in (?:je|uw) browser|online versie|w przeglądarce|в браузере"
+)
+"""What it says: that a program shows no HTML, or that a browser does."""
 _CHARSETS = names(
     "big5 cp932 euc-jp euc-kr gb18030 gb2312 gbk iso-2022-jp iso-8859-1 iso-8859-2 iso-8859-3 iso-8859-4 iso-8859-5"
     " iso-8859-6 iso-8859-7 iso-8859-8 iso-8859-9 iso-8859-10 iso-8859-13 iso-8859-14 iso-8859-15 iso-8859-16 koi8-r"
@@ -177,9 +187,15 @@ def _text(part: _Part, levels: int) -> str:
 
 
 def _one_of(parts: Sequence[_Part], levels: int) -> str:
-    """The first of some alternatives that has enough words, plain ones first; or else the one with most."""
+    """The first of some alternatives that has enough words, plain ones first; or else the one with most. One that only
+    says where the text is counts last."""
     texts = [_text(part, levels) for part in sorted(parts, key=lambda part: part.kind != "text/plain")]
-    return next((text for text in texts if _words(text) >= _ENOUGH), max(texts, key=_words, default=""))
+    long = [text for text in texts if _words(text) >= _ENOUGH]
+    return next((text for text in long if not _is_notice(text)), max(texts, key=_words, default=""))
+
+
+def _is_notice(text: str) -> bool:
+    return _words(text) <= _NOTICE and _ELSEWHERE.search(" ".join(text.lower().split())) is not None
 
 
 def _parts(part: _Part) -> Iterator[_Part]:

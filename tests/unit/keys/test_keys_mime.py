@@ -54,6 +54,26 @@ def test_the_text_is_that_of_the_plain_mail(encoding: str, charset: str, end: st
         assert (MAIL.placed(stored).prepared, MAIL.placed(stored).as_prepared) == (OWN, True)
 
 
+@pytest.mark.parametrize(
+    "notice",
+    [
+        "This message requires an HTML viewer.",
+        "Your email client does not support HTML messages.",
+        "If you cannot see this message, view this\nemail in your browser: https://x.example/news/4711",
+        "Your mail program doesn't support HTML. Please read the online version at https://x.example/news.",
+        "Diese E-Mail enth\u00e4lt HTML. Ihr Programm kann keine HTML-Nachrichten anzeigen.",
+        "Wird diese Nachricht nicht richtig dargestellt? Im Browser ansehen: https://x.example/",
+        "Si ce message ne s'affiche pas, ouvrez-le dans votre navigateur.",
+        "Si no ve bien este mensaje, \u00e1bralo en su navegador.",
+    ],
+)
+def test_a_part_that_only_says_where_the_text_is_counts_last(notice: str) -> None:
+    assert MAIL.text(message(notice, PAGE).as_string()) == OWN
+    assert MAIL.text(message(notice, "<p>Hello!</p>").as_string()).split() == notice.split()
+    longer = f"{notice} {' '.join(f'word{n}' for n in range(40))}"
+    assert MAIL.text(message(longer, PAGE).as_string()).split() == longer.split()
+
+
 def test_a_message_that_is_attached_is_passed_on() -> None:
     made = message("FYI, this is what Ann wrote yesterday.")
     made.add_attachment(message_from_string(message(TEXT, PAGE).as_string(), policy=policy.default))
