@@ -43,6 +43,7 @@ enum {
     OTHER_HEADERS,
     FORWARD_SUBJECTS,
     MAILING_LIST,
+    REPLY_ABOVE,
     LISTS
 };
 
@@ -1132,6 +1133,30 @@ static int is_footer(Part part)
     return 0;
 }
 
+/* [ .:] or a mark of a rule */
+static int is_around_reply_above(Part part)
+{
+    return part.at < part.end && strchr(" .:", *part.at ? *part.at : 'x') ? 1 : rule_mark(part);
+}
+
+/* A line of a ticket system, perhaps between marks. */
+static int is_reply_above(Part part)
+{
+    int size;
+    while ((size = is_around_reply_above(part)))
+        part.at += size;
+    for (;;) {
+        size = part.at < part.end && part.end[-1] < 0x80 ? 1 : 3;
+        if (size_of(part) < size || is_around_reply_above((Part){part.end - size, part.end}) != size)
+            break;
+        part.end -= size;
+    }
+    EACH_BEGINNING(phrase, &phrases[REPLY_ABOVE], part)
+        if (equals(part, *phrase))
+            return 1;
+    return 0;
+}
+
 static int is_signature(const Line *line)
 {
     Part part = line->folded;
@@ -1142,6 +1167,8 @@ static void mark_footers(Lines all)
 {
     for (int number = 0; number < all.count; number++) {
         Line *line = &all.lines[number];
+        if (line->kind == OWN && is_reply_above(stripped(line)))
+            line->kind = FOOTER;
         if (line->kind != OWN || !is_footer(stripped(line)))
             continue;
         int following = next_filled(all, number + 1);

@@ -12,6 +12,7 @@ from es_neardupe.keys.prepare import mail_kernel
 from es_neardupe.keys.prepare.mail_phrases import (
     ADDRESS_WROTE,
     ADDRESSED,
+    AROUND_REPLY_ABOVE,
     BARRED,
     BLANKS,
     CLOCK,
@@ -36,6 +37,7 @@ from es_neardupe.keys.prepare.mail_phrases import (
     PART_RULE,
     QUOTE_MARKS,
     QUOTED,
+    REPLY_ABOVE,
     RESPOND_TO,
     RULE_LINE,
     SENT_BY,
@@ -95,7 +97,7 @@ class LineKind(Enum):
     """The text of the mail that was answered."""
     SIGNATURE = "signature"
     FOOTER = "footer"
-    """``Sent from my ...``"""
+    """``Sent from my ...``, or ``Please reply above this line``."""
 
 
 _ENDS = (
@@ -414,7 +416,9 @@ def _headers_end(lines: Sequence[_Line], first: int, *, announced: bool, has_sen
 
 def _mark_footers(lines: list[_Line]) -> None:
     for number, line in enumerate(lines):
-        if line.kind is LineKind.OWN and may_be_footer(line.stripped) and MOBILE.fullmatch(line.stripped):
+        if line.kind is LineKind.OWN and line.stripped.strip(AROUND_REPLY_ABOVE) in REPLY_ABOVE:
+            line.kind = LineKind.FOOTER
+        elif line.kind is LineKind.OWN and may_be_footer(line.stripped) and MOBILE.fullmatch(line.stripped):
             following = _next_filled(lines, number + 1)
             after = lines[following] if following < len(lines) else None
             if after is None or after.kind in _ENDS or SIGNATURE.fullmatch(after.folded):

@@ -29,6 +29,7 @@ _PHRASES: tuple[tuple[str, ...], ...] = (
     mail_phrases.OTHER_HEADERS,
     mail_phrases.FORWARD_SUBJECTS,
     mail_phrases.MAILING_LIST,
+    mail_phrases.REPLY_ABOVE,
 )
 """In the order of ``_mail.c``."""
 

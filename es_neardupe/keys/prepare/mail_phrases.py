@@ -313,6 +313,20 @@ FOOTERS = (
 )
 MOBILE = re.compile("|".join(one.expression for one in FOOTERS))
 
+REPLY_ABOVE = (
+    *("reply above this line", "please reply above this line", "please type your reply above this line"),
+    *("type your reply above this line", "write above this line", "please do not write below this line"),
+    *("in replies all text above this line is added to the ticket", "bitte antworten sie oberhalb dieser zeile"),
+    *("bitte geben sie ihre antwort oberhalb dieser zeile ein", "veuillez répondre au-dessus de cette ligne"),
+    *("veuillez saisir votre réponse au-dessus de cette ligne", "por favor, escriba su respuesta sobre esta línea"),
+    *("por favor, escriba su respuesta por encima de esta línea", "por favor, digite sua resposta acima desta linha"),
+    *("digite sua resposta acima desta linha", "rispondi sopra questa riga", "digitare la risposta sopra questa riga"),
+    *("typ uw antwoord boven deze regel", "beantwoord boven deze regel"),
+)
+"""Lines of ticket systems, without the marks around them."""
+AROUND_REPLY_ABOVE = " .:-_*=~#+\u2010\u2011\u2012\u2013\u2014\u2015\u2500"
+"""These marks."""
+
 # What most lines lack: a look at it saves the expressions.
 
 QUOTE_MARKS = (">", "＞", "|")

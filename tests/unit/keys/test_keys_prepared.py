@@ -214,6 +214,7 @@ MAIL_LINES = st.builds(
             "10/13/2000 05:55 PM", "A on 13.10.2000 5:55:01pm CEST", "on 1/1/1 1:11", "1-1-1 1:11 pmst", "1/1/1 1:11 am"
         ),
         some_of("To: x", "to: y", "Sent by: x", "Please respond to x", "01:42 PM ---", "--- Forwarded by x on 1/1/1"),
+        st.builds("{}{}{}".format, RULES, st.sampled_from(phrases.REPLY_ABOVE), some_of("- -## -- : .", "", " \u2014")),
         some_of("Message: 1", "message:22 ", "Message: ", "-" * 70, "-" * 30, "-" * 31),
         some_of("-- ", "| a | b |", "mailing list x", "word " * 20, "________________________", "-----", "foo;"),
         some_of(
@@ -614,6 +615,27 @@ def test_notes_writes_sender_and_date_above_the_headers(sender: str, copied: str
 def test_own_lines_with_a_date_stay(text: str) -> None:
     assert mail.own_text(text) == text
     check_mail(text)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "##- Please type your reply above this line -##",
+        "-- Please reply above this line --",
+        "*** PLEASE REPLY ABOVE THIS LINE ***",
+        "\u2014Reply above this line.",
+        "=-=-=- Reply above this line -=-=-=",
+        "##- Bitte geben Sie Ihre Antwort oberhalb dieser Zeile ein. -##",
+        "## In replies all text above this line is added to the ticket ##",
+    ],
+)
+def test_lines_of_ticket_systems_go_and_the_text_below_them_stays(line: str) -> None:
+    assert mail.own_text(f"{line}\n\n{FIRST}") == FIRST
+    assert mail.own_text(f"{OWN}\n\n{line}\n\n{FIRST}").split() == f"{OWN} {FIRST}".split()
+    said = f"{OWN}\n\nThe form says: {line}\n\nI did."
+    assert mail.own_text(said) == said
+    for text in (f"{line}\n\n{FIRST}", f"{OWN}\n\n{line}\n\n{FIRST}", said):
+        check_mail(text)
 
 
 @pytest.mark.parametrize(
