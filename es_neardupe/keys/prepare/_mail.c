@@ -835,6 +835,36 @@ static void mark_separators(Lines all)
     }
 }
 
+/* The last of some lines of one kind. */
+static int last_alike(Lines all, int number)
+{
+    while (number + 1 < all.count && all.lines[number + 1].kind == all.lines[number].kind)
+        number++;
+    return number;
+}
+
+/* Quotes that begin with a line such as "Begin forwarded message", and have no attribution, are passed on. */
+static void unquote_forwarded(Lines all)
+{
+    for (int number = 0, last; number < all.count; number = last + 1) {
+        last = last_alike(all, number);
+        if (all.lines[number].kind != QUOTED)
+            continue;
+        int before = number, first = number;
+        while (before && !is_filled(&all.lines[before - 1]))
+            before--;
+        Line line = all.lines[first];
+        for (remove_mark(&line); !is_filled(&line) && first < last; remove_mark(&line))
+            line = all.lines[++first];
+        if (separator_kind(stripped(&line)) != FORWARDED || (before && colon_at_end(all.lines[before - 1].folded)))
+            continue;
+        for (int one = number; one <= last; one++) {
+            remove_mark(&all.lines[one]);
+            all.lines[one].kind = is_quoted(&all.lines[one]) ? QUOTED : OWN;
+        }
+    }
+}
+
 /* ---- Headers ---- */
 
 enum { SENDER = 1, SUBJECT = 2, DATED = 4, ADDRESS = 16 };
@@ -1240,14 +1270,6 @@ static int has_enough(Mail *mail, OwnWords *own, Lines all, int number)
     return own->words >= OWN_WORDS;
 }
 
-/* The last of some lines of one kind. */
-static int last_alike(Lines all, int number)
-{
-    while (number + 1 < all.count && all.lines[number + 1].kind == all.lines[number].kind)
-        number++;
-    return number;
-}
-
 static void mark_originals(Mail *mail, Lines all, int passes_on)
 {
     int cut = 0, forwarded = 0, digest = 0;
@@ -1290,6 +1312,7 @@ static void mark(Mail *mail, Lines all, int passes_on)
 {
     for (int number = 0; number < all.count; number++)
         all.lines[number].kind = is_quoted(&all.lines[number]) ? QUOTED : OWN;
+    unquote_forwarded(all);
     mark_attributions(all);
     mark_separators(all);
     mark_headers(all);

@@ -146,8 +146,9 @@ def own_pieces(mail: str) -> Iterator[PlacedPiece]:
 def line_kinds(mail: str) -> list[tuple[LineKind, str]]:
     """What each line of a mail is."""
     lines = _lines(mail)
+    texts = [line.text for line in lines]
     _mark(lines, passes_on=False)
-    return [(line.kind, line.text) for line in lines]
+    return [(line.kind, text) for line, text in zip(lines, texts, strict=True)]
 
 
 _LINE_END = re.compile(r"\r\n|\n|\r")
@@ -223,16 +224,37 @@ def _unquoted(line: _Line) -> _Line:
 def _mark(lines: list[_Line], *, passes_on: bool) -> None:
     """Find out what each line is."""
     for line in lines:
-        if line.stripped.startswith(QUOTE_MARKS) and (
-            (QUOTED.match(line.folded) and not MBOX_FROM.match(line.text)) or BARRED.fullmatch(line.folded)
-        ):
-            line.kind = LineKind.QUOTED
+        _mark_quoted(line)
+    _unquote_forwarded(lines)
     _mark_attributions(lines)
     _mark_separators(lines)
     _mark_headers(lines)
     _mark_footers(lines)
     _mark_signatures(lines)
     _mark_originals(lines, passes_on=passes_on)
+
+
+def _mark_quoted(line: _Line) -> None:
+    if line.stripped.startswith(QUOTE_MARKS) and (
+        (QUOTED.match(line.folded) and not MBOX_FROM.match(line.text)) or BARRED.fullmatch(line.folded)
+    ):
+        line.kind = LineKind.QUOTED
+
+
+def _unquote_forwarded(lines: list[_Line]) -> None:
+    """Quotes that begin with a line such as ``Begin forwarded message``, and have no attribution, are passed on."""
+    number = 0
+    while number < len(lines):
+        last = _last_alike(lines, number)
+        if lines[number].kind is LineKind.QUOTED:
+            before = _last_filled(lines, number)
+            unquoted = list(map(_unquoted, lines[number : last + 1]))
+            first = next((line.stripped for line in unquoted if line.folded), "")
+            if FORWARDED_LINE.fullmatch(first) and not (before and before.folded.endswith((":", "\uff1a"))):
+                for line in unquoted:
+                    _mark_quoted(line)
+                lines[number : last + 1] = unquoted
+        number = last + 1
 
 
 def _next_filled(lines: Sequence[_Line], number: int) -> int:

@@ -215,6 +215,7 @@ MAIL_LINES = st.builds(
         ),
         some_of("To: x", "to: y", "Sent by: x", "Please respond to x", "01:42 PM ---", "--- Forwarded by x on 1/1/1"),
         st.builds("{}{}{}".format, RULES, st.sampled_from(phrases.REPLY_ABOVE), some_of("- -## -- : .", "", " \u2014")),
+        some_of("begin forwarded message:", "---- Forwarded message ----"),
         some_of("Message: 1", "message:22 ", "Message: ", "-" * 70, "-" * 30, "-" * 31),
         some_of("-- ", "| a | b |", "mailing list x", "word " * 20, "________________________", "-----", "foo;"),
         some_of(
@@ -537,6 +538,21 @@ def test_rules_above_headers_alone_make_no_digest(size: int) -> None:
     text = f"{OWN}\n\n{mail_below}{mail_below}"
     assert mail.own_text(text) == OWN
     check_mail(text)
+
+
+@pytest.mark.parametrize("mark", ["Begin forwarded message:", "-------- Forwarded Message --------"])
+def test_a_quote_that_is_a_forwarded_mail_stays(mark: str) -> None:
+    inner = (
+        f"{mark}\n\nFrom: Anna <a@x.example>\nSubject: Gates\nDate: 4 May 2026\nTo: Tom\n\n{FIRST}\n\n> Are they open?"
+    )
+    quoted = "".join(f"> {line}\n" for line in inner.split("\n"))
+    forward = f"{OWN}\n\n{quoted}"
+    assert mail.own_text(forward).split() == f"{OWN} {FIRST}".split()
+    reply = f"{OWN}\n\nOn 5 May 2026 at 10:10, Tom wrote:\n\n{quoted}"
+    assert mail.own_text(reply) == OWN
+    for text in (forward, reply):
+        check_mail(text)
+        check_places(text, Preparation(Clean.MAIL))
 
 
 SENT = "Date: Mon, 4 May 2026 10:10:00 +0000\nFrom: Tom <tom@x.example>\nTo: sue@x.example"
