@@ -1048,6 +1048,8 @@ static int has_rules_of_digest(Lines all)
     int found = 0;
     for (int number = 0; number < all.count; number++) {
         Part part = stripped(&all.lines[number]);
+        if (part.at == part.end || *part.at != '-')
+            continue;
         if (is_rule_of(part, DIGEST_RULE))
             found = 1;
         else if (is_rule_of(part, PART_RULE))
@@ -1163,26 +1165,21 @@ static int is_footer(Part part)
     return 0;
 }
 
-/* [ .:] or a mark of a rule */
-static int is_around_reply_above(Part part)
+/* [ .:] and marks of rules at the beginning of a part: where they end */
+static Place around_end(Part part)
 {
-    return part.at < part.end && strchr(" .:", *part.at ? *part.at : 'x') ? 1 : rule_mark(part);
+    int size = 1;
+    for (; part.at < part.end && size && !(*part.at >= 'a' && *part.at <= 'z'); part.at += size)
+        size = *part.at == ' ' || *part.at == '.' || *part.at == ':' ? 1 : rule_mark(part);
+    return part.at;
 }
 
 /* A line of a ticket system, perhaps between marks. */
 static int is_reply_above(Part part)
 {
-    int size;
-    while ((size = is_around_reply_above(part)))
-        part.at += size;
-    for (;;) {
-        size = part.at < part.end && part.end[-1] < 0x80 ? 1 : 3;
-        if (size_of(part) < size || is_around_reply_above((Part){part.end - size, part.end}) != size)
-            break;
-        part.end -= size;
-    }
+    part.at = around_end(part);
     EACH_BEGINNING(phrase, &phrases[REPLY_ABOVE], part)
-        if (equals(part, *phrase))
+        if (starts(part, *phrase) && around_end((Part){part.at + phrase->size, part.end}) == part.end)
             return 1;
     return 0;
 }

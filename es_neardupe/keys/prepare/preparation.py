@@ -130,17 +130,16 @@ class Preparation:
 def _cleaner(clean: Clean) -> Callable[[str], str]:
     """What a rule leaves of a value."""
     if clean is Clean.MAIL:
-        return _own_text
+        from es_neardupe.keys.prepare import mail, mime  # phrases are loaded for mails only
+
+        def own_text(value: str) -> str:
+            message = mime.text_of(value)
+            return mail.own_text(value) if message is None else mail.own_text(message, passes_on=mime.passes_on(value))
+
+        return own_text
     from es_neardupe.keys.prepare import html  # the parser is loaded for pages only
 
     return partial(html.text, main=clean is Clean.HTML_MAIN)
-
-
-def _own_text(value: str) -> str:
-    from es_neardupe.keys.prepare import mail, mime  # phrases are loaded for mails only
-
-    message = mime.text_of(value)
-    return mail.own_text(value) if message is None else mail.own_text(message, passes_on=mime.passes_on(value))
 
 
 def _as_prepared(text: str) -> PlacedText:
