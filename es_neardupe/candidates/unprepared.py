@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import unescape
-from itertools import chain
+from itertools import chain, islice
 
 from es_neardupe.candidates.detection import UnsuitedTexts, unsuited_texts
 from es_neardupe.candidates.random_texts import random_texts
@@ -28,6 +28,9 @@ _TAG = re.compile(
 )
 _TAGS = 5
 """Tags of a page, at least."""
+_TAGS_READ = 100
+_OF_PAGE = re.compile(r"</|<br|<[^<>=]*=", re.IGNORECASE)
+"""One of the first tags of a page: source code has parameters of types such as ``<Article>``, but no end tags."""
 _WHOLE_PAGE = re.compile(r"<(?:html|body|header|footer|nav|main)\b", re.IGNORECASE)
 _OF_MAIL_PROGRAM = re.compile(
     r"<blockquote\s[^<>]*\btype=[\"']?cite|[\"'\s](?:gmail_quote|moz-cite-prefix|yahoo_quoted|divRplyFwdMsg)\b",
@@ -202,7 +205,8 @@ def _has_lines_of_mail(text: str) -> bool:
 def _kind(text: str) -> str | None:
     if mime.decoded(text) is not None:
         return "mails"
-    if sum(1 for _ in zip(_TAG.finditer(unescape(text)), range(_TAGS), strict=False)) == _TAGS:
+    tags = [tag[0] for tag in islice(_TAG.finditer(unescape(text)), _TAGS_READ)]
+    if len(tags) >= _TAGS and any(map(_OF_PAGE.match, tags)):
         return "pages"
     if _is_log_line(text):
         return "log lines"

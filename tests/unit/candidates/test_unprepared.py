@@ -146,6 +146,11 @@ DATED = [
     "Departure 2026-11-03T10:15:00 Leeds, arrival 2026-11-03T12:30:00 London, seat 12A",
     "WARNING: small parts. Keep this toy away from children below the age of three.",
 ]
+CODE = [
+    "#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n#include <a.h>\n#include <b>\n#include <i>",
+    "Map<Article, Section> all(List<Article> a, Set<Section> s, List<A> b, List<B> c, Optional<Table> t, List<P> p)",
+    "Author: Ann <a@x.example>\nSigned-off-by: Ann <a@x.example>\nCc: Bob <b@x.example>, <c@x.example>, <d@x.example>",
+]
 QUOTING = [
     "# Plans\n\nThe plans are ready.\n\n> **Note**\n> Some of them have changed since Monday, so read them.\n",
     "As the author writes:\n\n> The bridge was built in 1930 and is 120 m long.\n\nThis is not quite true.",
@@ -156,7 +161,7 @@ QUOTING = [
 ]
 
 
-@pytest.mark.parametrize("text", [*PLAIN, *DATED, *QUOTING])
+@pytest.mark.parametrize("text", [*PLAIN, *DATED, *CODE, *QUOTING])
 def test_other_texts(text: str) -> None:
     assert unprepared_texts([text], SCHEME) is None
 
