@@ -52,7 +52,7 @@ _VARIABLES = Preparation(masks=(Mask.UUID, Mask.TIME, Mask.IP))
 """Masks of what each line of a log has, and few other lines with a level."""
 _CLOCK = re.compile(r"(?<![0-9])[0-9]{1,2}:[0-9]{2}:[0-9]{2}(?![0-9])(?:[.,][0-9]{1,9})?|\b[0-9]{10}\.[0-9]{3}\b")
 """The time of a log line, with seconds, or in seconds since 1970."""
-_NO_LOG = re.compile(r"\s*-->|[,;\t]")
+_NO_LOG = re.compile(r"\s*-->|[,;](?! )|\t")
 """What follows the time of a subtitle, or of a row of a table."""
 _CLOCK_CHARACTERS = 80
 """Characters at the beginning of a log line within which its time begins."""
@@ -60,7 +60,7 @@ _BETWEEN = re.compile(r"[\s\[\](){}<>\"'|]+")
 _ADDRESS = r"[0-9]{1,3}(?:\.[0-9]{1,3}){3}(?::[0-9]+)?"
 _BEFORE_CLOCK = re.compile(
     rf"(?i)[-*]?|{_LEVELS}:?|(?:mon|tue|wed|thu|fri|sat|sun),?|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)"
-    rf"|[0-9]{{1,4}}(?:[-/.][0-9a-z]{{2,3}}(?:[-/.][0-9]{{2,4}})?)?[t,:_]?|[0-9]{{8}}[t-]?|[iwef][0-9]{{4}}|{_ADDRESS}"
+    rf"|[0-9]{{1,4}}(?:[-/.][0-9a-z]{{2,3}}(?:[-/.][0-9]{{2,4}})?)?[t,:_]?|[0-9]{{8}}[t-]?|[0-9]{{10}}|[iwef][0-9]{{4}}|{_ADDRESS}"
     r"|[a-z][a-z0-9_-]*[0-9.][a-z0-9_.-]*"
 )
 """What may stand before the time of a log line: a level, a date, a host."""

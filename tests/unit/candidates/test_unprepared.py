@@ -179,6 +179,8 @@ def test_other_texts(text: str) -> None:
         "2026/11/03 10:15:22 [error] 12#12: *4711 connect() failed, client: 10.0.0.7",
         'I1103 10:15:22.123456   4711 reconciler.go:224] "volume attached"',
         "1764210041.123     45 10.0.0.7 TCP_MISS/200 512 GET http://x.example/",
+        "2016-09-28 04:30:30, Info                  CBS    Loaded Servicing Stack v6.1",
+        "- 1131566461 2005.11.09 dn228 Nov 9 12:01:01 dn228/dn228 crond[2915]: session closed for user root",
         "[http-1] WARN c.e.Shop - request df1461aa-f8eb-18b9-0074-513021da8978 is late",
         'ts=2026-11-03T10:15:22Z caller=head.go:488 msg="done"',
         'caller=head.go:488 level=info msg="done"',
