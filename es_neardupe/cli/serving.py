@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 
 _SECURITY = "Security"
-_MIN_TOKEN = 16
 
 Host = Annotated[str, typer.Option("--host", metavar="HOST", help="Address on which to serve.")]
 Port = Annotated[int, typer.Option("--port", min=0, max=65535, metavar="PORT", help="Port; 0: any free port.")]
@@ -77,10 +76,10 @@ class Serving:
     plain_http: PlainHttp = False
 
     def __post_init__(self) -> None:
-        if self.token is not None and (
-            len(self.token) < _MIN_TOKEN or not self.token.isascii() or not self.token.isprintable()
-        ):
-            raise SettingsError(f"The token must have at least {_MIN_TOKEN} printable ASCII characters.")
+        if self.token is not None:
+            from es_neardupe.serve.guard import Keys
+
+            Keys(self.token)
         if (self.tls_cert is None) != (self.tls_key is None):
             raise SettingsError("--tls-cert and --tls-key belong together: give both files.")
         for file in (self.tls_cert, self.tls_key):

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 def asgi(
     index: Index,
     *,
-    token: str,
+    token: str = "",
     fields: Sequence[str] = (),
     hosts: Sequence[str] = (),
     reviewer: str = "reviewer",
@@ -48,16 +48,16 @@ def asgi(
     """The web application for an index, which can be mounted in another one. It writes nothing but decisions of
     reviewers.
 
-    ``token`` must be in each request: see `es_neardupe.serve.guard`. ``fields`` are shown of documents; by default the
-    title. ``hosts`` are the names by which it is reached, besides those of the loopback interface. ``reviewer`` is the
-    name under which decisions are stored, until a reviewer enters another one. ``allow_decisions``: programs may decide
-    as well, over the HTTP interface.
+    ``token`` must be in each request (see `es_neardupe.serve.guard`), and have at least 16 printable ASCII characters.
+    ``fields`` are shown of documents; by default the title. ``hosts`` are the names by which it is reached, besides
+    those of the loopback interface. ``reviewer`` is the name under which decisions are stored, until a reviewer enters
+    another one. ``allow_decisions``: programs may decide as well, over the HTTP interface.
 
     ``auth_proxy``: no token; each request must carry an ``Authorization`` header for the search server, and everything
     is read and written with this login, so that the server decides what each reader may see. Decisions are stored under
-    the user name. Raises `SettingsError` if the connection of ``index`` cannot send other logins.
+    the user name. Raises `SettingsError` if the connection of ``index`` cannot send other logins, and for a weak token.
     """
-    keys, traffic = Keys(token), Traffic(index.name)
+    keys, traffic = Keys(token, logins=auth_proxy), Traffic(index.name)
     if auth_proxy:
         _as_user(index, "Basic Og==")  # a connection that cannot do this is an error now, not on every page
     app = FastAPI(title=f"es-neardupe: {index.name}", docs_url=None, redoc_url=None, openapi_url=None)
@@ -132,7 +132,7 @@ def asgi(
     app.include_router(decision_pages(index_of, fields, site, reviewed))
     api = http_interface(index_of, index.name, fields, reviewed, allow_decisions=allow_decisions, logins=auth_proxy)
     app.mount(INTERFACE, api)
-    return Guard(app, keys, hosts, logins=auth_proxy)
+    return Guard(app, keys, hosts)
 
 
 def _as_user(index: Index, authorization: str) -> Index:

@@ -20,6 +20,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from es_neardupe.errors import SettingsError
 from es_neardupe.serve.answers import problem
 
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
@@ -52,15 +53,27 @@ _MAX_BODY = 16_000_000
 _TOO_LARGE = f"The body of a request may have {_MAX_BODY:,} bytes.\n"
 
 
+_MIN_TOKEN = 16
+
+
 def new_token() -> str:
     """A random token: 192 bits."""
     return secrets.token_urlsafe(24)
 
 
+def _is_strong(token: object) -> bool:
+    return isinstance(token, str) and len(token) >= _MIN_TOKEN and token.isascii() and token.isprintable()
+
+
 class Keys:
     """The token, and derived from it the cookie, which does not reveal the token, and the CSRF token of forms."""
 
-    def __init__(self, token: str) -> None:
+    def __init__(self, token: str, *, logins: bool = False) -> None:
+        """``logins``: each request carries a login of the search server, which checks it; the token is only a secret of
+        the forms. Raises `SettingsError` for a token that lets requests in and can be guessed, or not be sent."""
+        if not logins and not _is_strong(token):
+            raise SettingsError(f"The token must have at least {_MIN_TOKEN} printable ASCII characters.")
+        self.logins = logins
         self._token = token.encode()
         self.cookie_name = f"es-neardupe-{self._derived('name')[:8]}"
         """Browsers do not separate cookies by port: applications on one machine have cookies of different names."""
@@ -100,14 +113,10 @@ def host_of(netloc: str) -> str:
 class Guard:
     """ASGI middleware: lets a request in, or answers it itself."""
 
-    def __init__(
-        self, app: ASGIApp, keys: Keys, hosts: Sequence[str], *, logins: bool = False, refusal: str = _REFUSED
-    ) -> None:
-        """``logins``: each request carries a login of the search server, which checks it; there is no token.
-        ``refusal``: the answer to a request without the token."""
+    def __init__(self, app: ASGIApp, keys: Keys, hosts: Sequence[str], *, refusal: str = _REFUSED) -> None:
+        """``refusal``: the answer to a request without the token."""
         self._app = app
         self._refusal = refusal
-        self._logins = logins
         self._keys = keys
         self._hosts = {*LOOPBACK, *(one.lower() for one in hosts)}
 
@@ -140,7 +149,7 @@ class Guard:
         origin = headers.get("origin")
         if origin is not None and not _is_own(origin, scope["scheme"], host, headers.get("sec-fetch-site")):
             return _refused(scope, 403, "Requests from other sites are refused.\n")
-        if self._logins:
+        if self._keys.logins:
             return None if headers.get("authorization") else login_required(scope)
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         given = [value for name, value in query if name == "token"]

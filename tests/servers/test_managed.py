@@ -193,7 +193,7 @@ def test_more_of_a_domain(painless: Client, index_name: str, server_url: str, th
         assert [one["size"] for one in run("groups", index_name, "--json").lines] == [3, 3]
         check_pages(NearDupe(index_name))
         with pytest.raises(SettingsError, match="without a client certificate or signatures of AWS"):
-            asgi(NearDupe(index_name), token="", auth_proxy=True)
+            asgi(NearDupe(index_name), auth_proxy=True)
         assert run("clean", index_name, "--yes").code == 0
         assert proxy.refused == []
 

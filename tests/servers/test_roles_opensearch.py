@@ -117,7 +117,7 @@ def test_a_role_is_enough_where_keys_are_beside(run_as: As, admin: Client) -> No
 
 def test_serve_sends_the_login_of_each_request(worked: Secured, admin: Client) -> None:
     """Instead of that of its own connection, which may do everything."""
-    app = asgi(NearDupe(WORKED, admin), token="not used at all", auth_proxy=True)
+    app = asgi(NearDupe(WORKED, admin), auth_proxy=True)
     site = TestClient(app, base_url="http://127.0.0.1")
 
     def status(address: str, name: str, password: str = PASSWORD) -> int:

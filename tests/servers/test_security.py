@@ -514,7 +514,7 @@ def login(news: Secured, name: str, password: str = "") -> dict[str, str]:
 @pytest.fixture
 def site(news: Secured, admin: Client) -> TestClient:
     """`serve --auth-proxy`; its own login may do everything."""
-    app = asgi(NearDupe(NEWS, admin), token="not used at all", auth_proxy=True, allow_decisions=True)
+    app = asgi(NearDupe(NEWS, admin), auth_proxy=True, allow_decisions=True)
     return TestClient(app, base_url="http://127.0.0.1")
 
 
@@ -560,7 +560,7 @@ def test_logins_need_a_connection_without_certificate(news: Secured) -> None:
     client = connect(settings)
     try:
         with pytest.raises(SettingsError, match="without a client certificate"):
-            asgi(NearDupe(NEWS, client), token="not used at all", auth_proxy=True)
+            asgi(NearDupe(NEWS, client), auth_proxy=True)
     finally:
         client.close()
 

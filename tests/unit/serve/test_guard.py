@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import pytest
 from starlette.applications import Starlette
@@ -14,6 +15,7 @@ from starlette.types import Message
 from unit_tools import FakeClient
 
 from es_neardupe.commands.similar import similar
+from es_neardupe.errors import SettingsError
 from es_neardupe.groups.reviewed import ReviewedGroups
 from es_neardupe.index.index import Index
 from es_neardupe.serve import guard
@@ -385,6 +387,20 @@ def test_tokens_are_random_and_cookies_do_not_reveal_them() -> None:
     assert len({KEYS.cookie, KEYS.csrf(""), KEYS.csrf("Basic x"), TOKEN}) == 4
     assert Keys(one).cookie != Keys(other).cookie
     assert Keys(one).cookie_name != Keys(other).cookie_name
+
+
+@pytest.mark.parametrize(
+    "token", ["", "a", " " * 15, "0123456789abcde", "ümlaut-0123456789", "a line\nbreak in it", None]
+)
+def test_weak_tokens_open_nothing(token: Any) -> None:
+    """Not even an application that another one mounts."""
+    with pytest.raises(SettingsError, match="at least 16 printable ASCII"):
+        asgi(Index("news", FakeClient()), token=token)
+
+
+def test_there_must_be_a_token() -> None:
+    with pytest.raises(SettingsError, match="at least 16 printable ASCII"):
+        asgi(Index("news", FakeClient()))
 
 
 def test_metrics_count_requests() -> None:
