@@ -121,15 +121,12 @@ def hidden_index_name(target: IndexTarget, kind: HiddenIndex) -> str:
     """``<index>-<prefix>-groups`` for one concrete index; otherwise ``<prefix>-groups-<name>``, by the opened name.
 
     The second form is for names that resolve to several indices, and for rollover aliases, even if these have only one
-    index now. The template of such indices (``<name>-*``) does not match it. Characters that are not allowed in index
-    names are replaced, and names that are too long are cut; a hash keeps such names distinct.
+    index now. The template of such indices (``<name>-*``) does not match it.
     """
     prefix, owner = target.settings.prefix.lower(), _owner(target)
     if _is_family(target):
-        front = f"{prefix}-{kind.value}-"
-        return front + _plain(owner, _MAX_NAME - len(front))
-    end = f"-{prefix}-{kind.value}"
-    return _plain(owner, _MAX_NAME - len(end)) + end
+        return index_name(owner, front=f"{prefix}-{kind.value}-")
+    return index_name(owner, end=f"-{prefix}-{kind.value}")
 
 
 def _is_family(target: IndexTarget) -> bool:
@@ -145,13 +142,18 @@ def _mark(target: IndexTarget, kind: HiddenIndex) -> OwnerMark:
     return OwnerMark(kind.value, _owner(target), target.settings.prefix)
 
 
-def _plain(name: str, maximum: int) -> str:
-    """A valid index name of at most ``maximum`` characters. Leading dots, reserved for the server, are removed."""
-    plain = _NOT_IN_NAMES.sub("_", name).lstrip(".")
-    if plain == name and len(plain) <= maximum:
-        return plain
-    hashed = f"-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
-    return plain[: maximum - len(hashed)] + hashed
+def index_name(name: str, *, front: str = "", end: str = "", instead: str = "_") -> str:
+    """A valid name of an index that is made from another name.
+
+    Characters that need not be allowed are replaced by ``instead``, leading dots (reserved for the server) are removed,
+    and a long name is cut. A hash keeps such names distinct.
+    """
+    plain = _NOT_IN_NAMES.sub(instead, name.lstrip("."))
+    room = _MAX_NAME - len(front) - len(end)
+    if plain != name or len(plain) > room:
+        hashed = f"-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+        plain = plain[: room - len(hashed)] + hashed
+    return front + (plain if front else plain.lstrip("_-")) + end
 
 
 def hidden_indices_of_all(client: Client, prefix: str, kind: HiddenIndex) -> list[str]:

@@ -167,6 +167,7 @@ def test_names() -> None:
     hidden = sidecar_name(".ds-logs-000001", "neardupe")
     assert hidden.startswith("neardupe-sidecar-ds-logs-000001-")
     assert hidden != sidecar_name("ds-logs-000001", "neardupe") == "neardupe-sidecar-ds-logs-000001"
+    assert sidecar_name("a日本", "neardupe") == "a-204783b0-neardupe-sidecar"
     query = {"bool": {"filter": [{"term": {"_index": "a"}}], "must_not": [{"terms": {"_index": ["a", "x"]}}]}}
     there = {"bool": {"filter": [{"term": {"_index": "b"}}], "must_not": [{"terms": {"_index": ["b", "x"]}}]}}
     assert rename_indices(query, {"a": "b"}) == there

@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+import re
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -22,6 +24,7 @@ from es_neardupe.display_text import shown
 from es_neardupe.errors import InputError, SettingsError
 from es_neardupe.folders import check_file
 from es_neardupe.index.hidden_indices import HiddenIndex, hidden_index_name
+from es_neardupe.index.storage.sidecar.indices import sidecar_name
 from es_neardupe.index.target import IndexTarget, check_name
 from es_neardupe.readers import files as input_files
 from es_neardupe.readers import streams as input_streams
@@ -49,16 +52,33 @@ def test_a_path_keeps_its_parts(part: str) -> None:
     assert last not in (".", "..")
 
 
-@pytest.mark.parametrize("length", [230, 255])
-def test_names_of_hidden_indices_fit(length: int) -> None:
-    names = set()
-    for end in "ab":
-        target = SimpleNamespace(
-            indices=("i" * (length - 1) + end,), name="", settings=Settings(("t",)), rollover_alias=None
-        )
-        names |= {hidden_index_name(cast("IndexTarget", target), kind) for kind in HiddenIndex}
-    assert len(names) == 2 * len(HiddenIndex)
-    assert all(len(name) <= 255 for name in names)
+_OTHERS = [
+    ".日",
+    "über",
+    "ünder",
+    "новости",
+    "日本",
+    "本日",
+    "ü_x",
+    "日-x",
+    "é+x",
+    "é" * 127,
+    "n" * 255,
+    "n" * 254 + "m",
+]
+
+
+@pytest.mark.parametrize("write", [lambda name: name, lambda name: f"{name[:120]}-000001"])
+def test_names_of_hidden_indices_are_valid(write: Callable[[str], str]) -> None:
+    """For each name that an index can have; also for the families of such names."""
+    others = list(dict.fromkeys(map(write, _OTHERS)))
+    names = [sidecar_name(one, "neardupe") for one in others]
+    for one in others:
+        for indices in ((one,), ("a", "b")):
+            target = SimpleNamespace(indices=indices, name=one, settings=Settings(("t",)), rollover_alias=None)
+            names += [hidden_index_name(cast("IndexTarget", target), kind) for kind in HiddenIndex]
+    assert len(set(names)) == len(others) * (1 + 2 * len(HiddenIndex))
+    assert [name for name in names if not re.fullmatch(r"[a-z0-9][a-z0-9._-]{0,254}", name)] == []
 
 
 @pytest.mark.parametrize(

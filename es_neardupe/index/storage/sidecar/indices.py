@@ -6,7 +6,6 @@ the group field.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -23,7 +22,7 @@ from es_neardupe.errors import (
 )
 from es_neardupe.index import mapping as schema
 from es_neardupe.index.handle import IndexHandle, UnpreparedIndex
-from es_neardupe.index.hidden_indices import OwnerMark, hidden_settings
+from es_neardupe.index.hidden_indices import OwnerMark, hidden_settings, index_name
 from es_neardupe.index.mapping import (
     check_fields,
     check_fields_visible,
@@ -58,9 +57,6 @@ REFERENCE = "@source"
 _MAX_PATH = 3500
 """Maximum length of the names of sidecar indices in one request: servers reject request lines over 4,096 bytes."""
 
-_NOT_IN_NAMES = re.compile(r"^\.+|[^a-z0-9._-]")
-
-
 _ROLLED_OVER = re.compile(r"^\.ds-|-\d+$")
 
 
@@ -68,14 +64,12 @@ def sidecar_name(index: str, prefix: str) -> str:
     """``<index>-<prefix>-sidecar`` for a concrete index.
 
     For an index that a rollover makes (its name ends with a number), ``<prefix>-sidecar-<index>``: otherwise the
-    template of such indices would match the sidecar index, and add it to their alias. Leading dots are reserved for
-    indices of the server: they are removed, and a hash keeps such names distinct.
+    template of such indices would match the sidecar index, and add it to their alias.
     """
-    plain = _NOT_IN_NAMES.sub("", index)
-    if plain != index:
-        plain += f"-{hashlib.sha256(index.encode()).hexdigest()[:8]}"
     prefix = prefix.lower()
-    return f"{prefix}-sidecar-{plain}" if _ROLLED_OVER.search(index) else f"{plain}-{prefix}-sidecar"
+    if _ROLLED_OVER.search(index):
+        return index_name(index, front=f"{prefix}-sidecar-", instead="")
+    return index_name(index, end=f"-{prefix}-sidecar", instead="")
 
 
 class SidecarNames:
