@@ -71,7 +71,8 @@ def test_new_keys_are_prepared_and_then_replace_the_old_ones(client: Client, ind
     """Preparing does not affect searches; group ids stay; changes of other clients during the migration are kept."""
     grouped(client, index_name)
     before, users = ours(client, index_name), theirs(client, index_name)
-    assert NearDupe(index_name, client).migrate(**NEW, dry_run=True).writes.enriched == len(before)
+    dry = NearDupe(index_name, client).migrate(**NEW, dry_run=True)
+    assert dry.writes.enriched == len(before)
     assert "neardupe_next" not in mapping(client, index_name)["properties"]
     prepared = NearDupe(index_name, client).migrate(**NEW, prepare=True)
     assert ours(client, index_name) == before
@@ -80,6 +81,8 @@ def test_new_keys_are_prepared_and_then_replace_the_old_ones(client: Client, ind
     found = prepared.groups
     assert found is not None
     assert (prepared.state, prepared.writes.enriched, found.documents) == ("prepared", len(before), len(before))
+    assert prepared.changes == dry.changes
+    assert "group min: 0.5, not 0.8" in dry.changes
     was = partition(client, index_name)
     assert found.before == len(was) < found.after == FAMILIES
     assert NearDupe(index_name, client).migrate(dry_run=True).groups == found

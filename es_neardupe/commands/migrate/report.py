@@ -11,7 +11,7 @@ from es_neardupe.candidates.unrelated import UnrelatedCandidates
 from es_neardupe.commands.clean import clean
 from es_neardupe.commands.enrich import enrich
 from es_neardupe.commands.migrate.plan import MigrationOptions, MigrationPlan, open_plan
-from es_neardupe.commands.migrate.steps import MigrationProgress, MigrationWork, refresh_both
+from es_neardupe.commands.migrate.steps import MigrationProgress, MigrationWork, refresh_both, rule_changes
 from es_neardupe.commands.pipeline import pipeline
 from es_neardupe.errors import BeingMigrated
 from es_neardupe.groups.compare_groupings import GroupChanges
@@ -208,6 +208,8 @@ class DryRun:
         phase = self._plan.phase
         if phase in (None, Phase.PREPARING):
             self._mark(Phase.PREPARING)
+            if phase is None and self._done.grouped:
+                self._done.changes += rule_changes(self._plan.old, self._plan.coming)
             if phase is None and self._plan.old.storage.sidecars:  # the new sidecar indices do not exist yet
                 self._done.enriched = self._plan.old.plain_documents.count()
                 return

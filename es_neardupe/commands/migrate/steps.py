@@ -14,11 +14,13 @@ from es_neardupe.commands.pipeline import pipeline
 from es_neardupe.errors import RequestError
 from es_neardupe.groups.compare_groupings import GroupChangeExample, GroupChanges, compare_groups
 from es_neardupe.groups.registry import Registry
+from es_neardupe.groups.rules import RunRules
 from es_neardupe.index.hidden_indices import OF_KEYS, HiddenIndex, HiddenStore
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.migration_state import Phase
 from es_neardupe.index.on_server.ingest_pipeline import OwnPipelines
 from es_neardupe.index.runs.lease import held
+from es_neardupe.index.settings import Settings
 from es_neardupe.index.storage.field_writes import document_writer
 from es_neardupe.index.storage.same_indices import SameIndicesClient
 from es_neardupe.index.stored_fields import timestamp
@@ -26,6 +28,7 @@ from es_neardupe.progress import Progress
 from es_neardupe.records import Action, Address, Hit
 from es_neardupe.server.bulk import BulkCounts, chunked, write
 from es_neardupe.server.failures import Failure, Failures
+from es_neardupe.similarity.measure import Measure
 from es_neardupe.verification.match_rules import MatchRules
 
 _ROUNDS = 5
@@ -115,7 +118,7 @@ class MigrationWork:
     def compare(self, new: Index) -> None:
         """Compare the groups with the old keys and with the new ones."""
         self.done.comparison = _compare(self.plan.old, new, self.run.progress)
-        self.done.changes += _rule_changes(self.plan.old, new)
+        self.done.changes += rule_changes(self.plan.old, new)
 
     def _renew(self, prefix: str, before_grouping: Callable[[], None] = lambda: None) -> None:
         """Bring keys and groups under a prefix up to date."""
@@ -238,10 +241,17 @@ def _inherit_groups(old: Index, new: Index, at: str) -> None:
         _write_all(target, (Action("index", target.name, hit.id, hit.source) for hit in hits))
     last = Registry(old).last_run()
     if last is not None and last.rules is not None:
-        rules = last.rules
-        if MatchRules.of(old.settings) != (match := MatchRules.of(new.settings)):
-            rules = replace(rules, match=match)
-        Registry(new).hand_over_rules(rules, at)
+        Registry(new).hand_over_rules(_handed_over(last.rules, old.settings, new.settings), at)
+
+
+def _handed_over(rules: RunRules, old: Settings, new: Settings) -> RunRules:
+    """The rules of the last run for the new keys, with values that follow from the new settings."""
+    match, measure = rules.match, rules.measure
+    if MatchRules.of(old) != MatchRules.of(new):
+        match = MatchRules.of(new)
+        measure = Measure(match.measure, shingle=new.shingle, unit=new.unit).label
+    minimum = new.threshold_of(match.measure) if match.min is None else match.min
+    return replace(rules, match=match, measure=measure, min=minimum)
 
 
 def _hand_over(new: Index, after: Index, at: str) -> None:
@@ -312,11 +322,15 @@ def _compare(old: Index, new: Index, progress: Progress) -> GroupChanges:
     return GroupChanges(changes.documents, changes.moved, changes.before, changes.after, changes.kinds, examples)
 
 
-def _rule_changes(old: Index, new: Index) -> tuple[str, ...]:
-    """The rules of the last run of `group` that changed, without the scheme, as ``group NAME: new, not old``."""
-    runs = [Registry(one).last_run() for one in (old, new)]
-    before, after = (run.rules.deciding if run is not None and run.rules else {} for run in runs)
-    names = sorted((before.keys() & after.keys()) - {"scheme", "weights"})
+def rule_changes(old: Index, new: Index) -> tuple[str, ...]:
+    """The rules of the last run of `group` that change, without the scheme, as ``group NAME: new, not old``. Before
+    ``new`` is grouped, those that `group` will have."""
+    last, next = Registry(old).last_run(), Registry(new).last_run()
+    if last is None or last.rules is None:
+        return ()
+    made = next.rules if next is not None and next.rules else _handed_over(last.rules, old.settings, new.settings)
+    before, after = last.rules.deciding, made.deciding
+    names = sorted(before.keys() - {"scheme", "weights"})
     return tuple(f"group {name}: {after[name]}, not {before[name]}" for name in names if before[name] != after[name])
 
 
