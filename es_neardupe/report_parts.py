@@ -261,7 +261,8 @@ class EnrichReport:
     unprepared: UnpreparedTexts | None
     """Random documents with texts of a kind that should be prepared; None if there is none."""
     unsuited: UnsuitedTexts | None
-    """Documents that are too short or too long for the keys; None if these suit all lengths."""
+    """Documents of the index that are too short or too long for the keys, in a dry run of those that it would write;
+    None if the keys suit all lengths."""
     dry_run: bool
     seconds: float = field(compare=False)
     requests: tuple[ShownRequest, ...] = ()

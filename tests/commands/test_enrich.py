@@ -70,6 +70,19 @@ def test_what_is_printed(client: Client, index_name: str, server_cli: Cli) -> No
     assert f"Next: es-neardupe group {index_name}" in run.err
 
 
+@pytest.mark.parametrize("sidecar", [False, True])
+def test_a_dry_run_warns_of_short_texts(client: Client, index_name: str, sidecar: bool) -> None:
+    """It counts those that it read: none is stored yet."""
+    make_index(client, index_name, {"text": {"type": "text"}})
+    put(client, index_name, {"one": {"text": "three words only"}, "other": {"text": "four of them here"}})
+    news = NearDupe(index_name, client)
+    news.init(Settings(("text",)), sidecar=sidecar)
+    dry = news.enrich(dry_run=True).unsuited
+    assert dry == news.enrich().unsuited == news.enrich(dry_run=True).unsuited
+    assert dry is not None
+    assert (dry.unsuited, dry.preset) == (2, "short")
+
+
 @pytest.mark.parametrize("check", [False, True])
 def test_texts_that_an_application_changed_are_renewed(client: Client, index_name: str, check: bool) -> None:
     """And only those. A plain run reads only what was written."""

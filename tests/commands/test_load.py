@@ -73,11 +73,13 @@ def test_every_kind_of_file(kind: str, client: Client, index_name: str, server_c
     name = make_files(tmp_path, kind)
     dry = server_cli("load", index_name, name, "--dry-run", "--json")
     assert (dry.json["writes"]["written"], hits(client, index_name)) == (len(TEXTS), [])
+    assert re.fullmatch("2 of 6 documents have fewer than 49 words: .*\n", dry.err)
     done = server_cli("load", index_name, name, "--json")
     assert done.code == 0
     assert re.fullmatch("2 of 6 documents have fewer than 49 words: .*\n", done.err)
     assert (done.json["scope"]["read"], done.json["writes"]["written"]) == (len(TEXTS), len(TEXTS))
     assert done.json["writes"]["states"] == dry.json["writes"]["states"]
+    assert done.json["unsuited"] == dry.json["unsuited"]
     ids = {id: f"{id[1:]}/{id}.txt" if kind == "folder" else id for id in TEXTS}
     found = {hit["_id"]: hit["_source"]["text"] for hit in hits(client, index_name)}
     assert found == {ids[id]: text for id, text in TEXTS.items()}

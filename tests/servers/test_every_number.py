@@ -442,7 +442,7 @@ def of_enrich(case: Case) -> JSON:
         },
         "writes": _fingerprints(case, written, unchanged=len(unchanged)),
         "removed": case.before.orphans - (0 if dry else case.after.orphans),
-        "unsuited": _unsuited(case.after),
+        "unsuited": _too_short(lengths, THRESHOLD) if dry and (lengths := _words(written)) else _unsuited(case.after),
         **case.seconds,
     }
 
@@ -762,6 +762,11 @@ def _common(case: Case, index: Snapshot) -> JSON:
 def _unsuited(index: Snapshot) -> JSON:
     """The documents that are too short for the keys."""
     return _too_short([tokens for one in index if (tokens := one.stored.get("tokens") or 0) > 0], THRESHOLD)
+
+
+def _words(documents: Iterable[Document]) -> list[int]:
+    """The numbers of words of their current texts."""
+    return [len(one.tokens) for one in documents if one.state in ("signed", "short")]
 
 
 def _too_short(lengths: Sequence[int], threshold: float) -> JSON:

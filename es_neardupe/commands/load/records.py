@@ -10,7 +10,7 @@ from dataclasses import replace as changed
 from functools import partial
 from typing import Any
 
-from es_neardupe.candidates.detection import UnsuitedTexts, unsuited_texts
+from es_neardupe.candidates.detection import UnsuitedTexts, unsuited_lengths, unsuited_texts
 from es_neardupe.candidates.unprepared import UnpreparedTexts, beginning_of, unprepared_texts
 from es_neardupe.display_text import beginning
 from es_neardupe.errors import InputError
@@ -65,7 +65,8 @@ class LoadReport:
     tuned: Mapping[str, Mapping[str, str | None]] | None = None
     """With ``tune``: index -> the settings that were lowered, with their restored values."""
     unsuited: UnsuitedTexts | None = None
-    """Documents of the index that are too short or too long for the keys; None if these suit all lengths."""
+    """Documents of the index that are too short or too long for the keys, in a dry run of those that it would write;
+    None if the keys suit all lengths."""
     screened: ScreenCounts | None = None
     """With ``on_match``: the documents by the result of their comparison."""
 
@@ -115,7 +116,7 @@ def load_records(
         index.storage.check_writable()
     feed = ChangeFeed(index, Consumer.TEXTS, stores=not run.dry_run)
     feed.begin(feed.never_written)
-    tally, states, numeric, skipped = BulkCounts(), Counter[str](), 0, Counter[str]()
+    tally, states, numeric, skipped, lengths = BulkCounts(), Counter[str](), 0, Counter[str](), Counter[int]()
     counts = tally.counts
 
     def report_problem(problem: Problem, kind: str) -> None:
@@ -135,10 +136,9 @@ def load_records(
     routed = (_routed(record, how.routing_field) for record in tracked(records, run.progress, "loading", None))
     usable = _sendable(_usable(routed, index.target, how.text_field, report_problem), index.client, report_too_large)
     first: list[Text] = []
-    usable = _keep_first(usable, index.settings.fields, first)
     screen = None if how.on_match is None else _screen(index, how.on_match, how, run)
     choose_groups = of_their_own(GroupIdsInUse(index).among) if screen is None else screen.choose_groups
-    actions = _actions(usable, index.target, how, choose_groups)
+    actions = _actions(_keep_first(usable, index.settings.fields, first), index.target, how, choose_groups)
     if run.show_requests:
         actions = (outcome.action for outcome in write(dry_client, actions, batch=run.batch, workers=1))
     send = partial(write, batch=run.batch, workers=run.workers)
@@ -153,6 +153,7 @@ def load_records(
         if outcome.done:
             fields = outcome.action.body[index.settings.prefix]
             states[fields["state"]] += 1
+            lengths[fields["tokens"]] += 1
             numeric += "numeric" in fields
     if not run.dry_run:
         index.documents.refresh()
@@ -177,9 +178,16 @@ def load_records(
         dry_run=run.dry_run,
         seconds=time.monotonic() - started,
         requests=dry_client.shown,
-        unsuited=unsuited_texts(index),
+        unsuited=_unsuited(index, lengths if run.dry_run else {}),
         screened=screened,
     )
+
+
+def _unsuited(index: Index, lengths: Mapping[int, int]) -> UnsuitedTexts | None:
+    """Which documents do not suit the keys: those of these lengths (number of words -> documents), else all."""
+    if lengths:
+        return unsuited_lengths(index.settings, list(Counter(lengths).elements()))
+    return unsuited_texts(index)
 
 
 def _screen(index: Index, on_match: str, how: LoadOptions, run: LoadRun) -> Screen:

@@ -83,7 +83,7 @@ def enrich_in_cluster(index: IndexHandle, request: EnrichRequest, *, batch: int,
     if request.dry_run:
         number = sum(index.documents.count(query, shard=shard) for shard, query in queried.items())
         tally.counts.update(read=number, written=number)
-        return EnrichResult(before, before["current"], tally, {"unknown": number}, *request.unknown(unknown))
+        return EnrichResult(before, before["current"], tally, {"unknown": number}, {}, *request.unknown(unknown))
     feed.begin(feed.unknown.keys() - unknown.keys())
     at = _time_of_run()
     update = _Update(index, at, batch, progress)
@@ -111,7 +111,7 @@ def enrich_in_cluster(index: IndexHandle, request: EnrichRequest, *, batch: int,
     _add_failed(index, tally, {shard: queries.all_of(scope, query) for shard, query in unchecked.items()}, _UNCHECKED)
     tally.counts["read"] = sum(tally.counts[name] for name in ("written", "unchanged", "conflicts", "failed"))
     reasons = {one: feed.reason or why for one, why in unknown.items()}
-    return EnrichResult(before, before["current"], tally, states, *request.unknown(reasons))
+    return EnrichResult(before, before["current"], tally, states, {}, *request.unknown(reasons))
 
 
 def _unchecked(index: IndexHandle, changed: JSON | None) -> JSON:

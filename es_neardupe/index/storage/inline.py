@@ -281,6 +281,7 @@ class _InlineEnrichment:
         self.at = timestamp()
         self.tally = BulkCounts()
         self.states: Counter[str] = Counter()
+        self.lengths: Counter[int] = Counter()
         self._too_large: list[tuple[Hit, DocumentTooLarge]] = []
         """Documents that do not fit into memory, noted by the threads that read."""
         self._sent_twice: set[Address] = set()
@@ -314,7 +315,7 @@ class _InlineEnrichment:
             if complete and again and self._written_here(one.hit):
                 self.tally.counts["written"] += 1
                 self.tally.counts["whole"] += self.writer.wrote_whole(one.hit.address)
-                self._count(one.fingerprint.state.value, one.fingerprint.numeric)
+                self._count(one.fingerprint.state.value, one.fingerprint.tokens, one.fingerprint.numeric)
             elif complete and (again or not self.rewrite):
                 self.tally.counts["unchanged"] += 1
             else:
@@ -349,7 +350,7 @@ class _InlineEnrichment:
                 self.feed.save()
                 body = outcome.action.body
                 fields = body.get("doc", body)[self.settings.prefix]
-                self._count(fields["state"], fields["numeric"] is True)
+                self._count(fields["state"], fields["tokens"], fields["numeric"] is True)
             else:
                 self.feed.leave(outcome.action)
         return conflicts
@@ -367,6 +368,7 @@ class _InlineEnrichment:
         """Add the result of a slice."""
         self.tally.add_all(part.tally)
         self.states.update(part.states)
+        self.lengths.update(part.lengths)
         if part.notes is not None:
             self.feed.add(part.notes)
             self.feed.save()
@@ -380,6 +382,7 @@ class _InlineEnrichment:
             before["current"],
             self.tally,
             self.states,
+            self.lengths,
             *request.unknown(reasons),
             self.feed.notes if request.task else None,
         )
@@ -395,8 +398,9 @@ class _InlineEnrichment:
         at = str(stored_fields(hit.source, self.settings.prefix).get("at"))
         return hit.address in self._sent_twice and at.startswith(self.at.removesuffix("Z"))
 
-    def _count(self, state: str, numeric: bool) -> None:
+    def _count(self, state: str, words: int, numeric: bool) -> None:
         self.states[state] += 1
+        self.lengths[words] += 1
         self.tally.counts["numeric"] += numeric
 
 

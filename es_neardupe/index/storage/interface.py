@@ -85,6 +85,8 @@ class EnrichResult:
     tally: BulkCounts
     """Also ``changed``: documents read that had a fingerprint, and were written since they were last processed."""
     states: Mapping[str, int]
+    lengths: Mapping[int, int] = field(default_factory=dict)
+    """Number of words -> written documents with so many."""
     reread: Mapping[str, str] = field(default_factory=dict)
     """Concrete index -> why all of its documents were read: it was unknown which of them had changed."""
     unnoticed: Mapping[str, str] = field(default_factory=dict)

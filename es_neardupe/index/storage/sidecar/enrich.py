@@ -89,7 +89,7 @@ def enrich_sidecar(
         current = enrichment.current
     if request.whole and not any(enrichment.tally.counts[name] for name in _LEFT):
         feed.store(whole=True)
-    return EnrichResult(before, current, enrichment.tally, enrichment.states)
+    return EnrichResult(before, current, enrichment.tally, enrichment.states, enrichment.lengths)
 
 
 _LEFT = ("conflicts", "refused", "failed")
@@ -128,6 +128,7 @@ class _SidecarEnrichment:
         self._at = timestamp()
         self.tally = BulkCounts()
         self.states: Counter[str] = Counter()
+        self.lengths: Counter[int] = Counter()
         self.current = 0
         """Documents in scope that had an entry of the scheme."""
 
@@ -168,6 +169,7 @@ class _SidecarEnrichment:
         """Add the result of a slice."""
         self.tally.add_all(part.tally)
         self.states.update(part.states)
+        self.lengths.update(part.lengths)
         self.current += part.current
 
     def remove_deleted(self, scope: Mapping[str, Any], send: Send) -> None:
@@ -280,5 +282,6 @@ class _SidecarEnrichment:
             self.tally.add(outcome, names[action.index])
             if outcome.done:
                 self.states[body[prefix]["state"]] += 1
+                self.lengths[body[prefix]["tokens"]] += 1
                 self.tally.counts["numeric"] += body[prefix]["numeric"] is True
         return conflicts
