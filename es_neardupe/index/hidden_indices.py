@@ -22,14 +22,12 @@ from typing import Any
 from es_neardupe.errors import Conflict, Forbidden, IndexUnusable, NameTaken, NotFound, RequestError
 from es_neardupe.index.handle import IndexHandle
 from es_neardupe.index.mapping import load_mapping
-from es_neardupe.index.target import IndexTarget
+from es_neardupe.index.target import MAX_NAME, IndexTarget
 from es_neardupe.records import Action, Hit, Outcome, Server
 from es_neardupe.server.client import Client, path, to_json
 from es_neardupe.server.documents import Documents
 from es_neardupe.wording import option
 
-_MAX_NAME = 255
-"""Maximum length of the name of an index, in bytes."""
 _NOT_IN_NAMES = re.compile(r"[^a-z0-9._-]")
 _REMEMBERED = 60.0
 """Seconds for which an index is taken to exist, or not, by what reads it."""
@@ -149,7 +147,7 @@ def index_name(name: str, *, front: str = "", end: str = "", instead: str = "_")
     and a long name is cut. A hash keeps such names distinct.
     """
     plain = _NOT_IN_NAMES.sub(instead, name.lstrip("."))
-    room = _MAX_NAME - len(front) - len(end)
+    room = MAX_NAME - len(front) - len(end)
     if plain != name or len(plain) > room:
         hashed = f"-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
         plain = plain[: room - len(hashed)] + hashed

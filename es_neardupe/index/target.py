@@ -54,6 +54,8 @@ _WRITE_BLOCKS = tuple(f"index.blocks.{one}" for one in ("read_only", "read_only_
 STORE_TYPE = "index.store.type"
 _SNAPSHOTS = ("snapshot", "remote_snapshot")
 """Store types of searchable snapshots, in Elasticsearch and in OpenSearch: such an index can never be written."""
+MAX_NAME = 255
+"""Maximum length of the name of an index, in bytes."""
 MAX_WINDOW = 10_000
 """The default of the servers."""
 
@@ -413,6 +415,16 @@ def check_name(name: str) -> None:
         or any(char in ' "\\/|<>#?' or unicodedata.category(char) == "Cc" for char in name)
     ):
         raise SettingsError(f"{name!r} is not a valid name of an index, an alias or a pattern.")
+
+
+def check_new_name(name: str, *, pattern: bool) -> None:
+    """Raises `SettingsError` if a new index cannot have a valid name, nor, with ``pattern``, one that matches it."""
+    if name != name.lower():
+        raise SettingsError(f"A new index cannot have the name {name!r}: use {name.lower()!r}.") from None
+    if not pattern and (set(name) & set("*,:") or len(name.encode()) > MAX_NAME):
+        raise SettingsError(
+            f"A new index cannot have the name {name!r}: use at most {MAX_NAME} bytes, without *, a comma and a colon."
+        ) from None
 
 
 def _state(settings: Mapping[str, str]) -> IndexState:

@@ -73,6 +73,15 @@ def test_invalid_names(name: str, server_cli: Cli, client: Client, index_name: s
         assert "error: A new index cannot have the name 'UPPER': use 'upper'." in done.err
 
 
+@pytest.mark.parametrize("dry_run", [True, False])
+@pytest.mark.parametrize("name", ["x*", "x,y", "x:y", "ü" * 128])
+def test_names_that_no_new_index_can_have(name: str, dry_run: bool, client: Client) -> None:
+    """A template is for all indices that match a pattern."""
+    with pytest.raises(SettingsError, match="use at most 255 bytes, without"):
+        NearDupe(name, client).init(Settings(("text",)), create=True, dry_run=dry_run)
+    assert NearDupe("new-test-*", client).init(Settings(("text",)), template=True).template is not None
+
+
 def test_the_name_of_an_index_is_suggested(client: Client, filled: str, server_cli: Cli) -> None:
     for wrong in (filled[:-1], f"{filled}s", filled.upper()):
         refused(server_cli("stats", wrong), f"There is no index {wrong!r}. Did you mean {filled}?", code=1)

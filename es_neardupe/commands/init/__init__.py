@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from es_neardupe import options
-from es_neardupe.errors import NotFound, SettingsError
+from es_neardupe.errors import NotFound
 
 if TYPE_CHECKING:
     from es_neardupe.commands.init.steps import InitReport
@@ -104,7 +104,7 @@ def init(
     from es_neardupe.index.permissions import check_takes_ids
     from es_neardupe.index.runs.tuning import restore_abandoned, tuned_mappings
     from es_neardupe.index.storage.sidecar.indices import check_inline
-    from es_neardupe.index.target import result_window
+    from es_neardupe.index.target import check_new_name, result_window
     from es_neardupe.server.dry_run import DryRunClient
     from es_neardupe.similarity.measure import named_measure
 
@@ -119,8 +119,7 @@ def init(
     except NotFound:
         if not (create or template):
             raise
-        if name != name.lower() or name.startswith("-"):
-            raise SettingsError(f"A new index cannot have the name {name!r}: use {name.lower()!r}.") from None
+        check_new_name(name, pattern=template)
         metadata = None
     if metadata is None:
         settings = replace(settings, versions=versions or settings.versions)
