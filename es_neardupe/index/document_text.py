@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
 from es_neardupe.errors import DocumentTooLarge, InputError
 from es_neardupe.index.handle import IndexHandle
@@ -93,6 +96,7 @@ def read_text(source: Mapping[str, Any], fields: Sequence[str]) -> str:
 
     Dotted names refer to fields of objects and of arrays of objects, and also match keys that contain the dot. Arrays
     yield their strings in order; null and missing fields yield nothing; numbers and booleans are formatted as in JSON.
+    Values of Python that the drivers serialise, in actions, are read as these write them.
     Raises `InputError` if a field contains an object instead of a text.
     """
     parts: list[str] = []
@@ -137,7 +141,7 @@ def _parts(source: Mapping[str, Any], name: str) -> list[str]:
 
 def _at(source: Any, names: Sequence[str]) -> list[Any]:
     """The values that a dotted name refers to, in document order."""
-    if isinstance(source, list):
+    if isinstance(source, list | tuple):
         return [value for element in source for value in _at(element, names)]
     if not isinstance(source, Mapping):
         return []
@@ -154,10 +158,23 @@ def _strings(value: Any, name: str) -> list[str]:
         return []
     if isinstance(value, str):
         return [value]
-    if isinstance(value, list):
+    if isinstance(value, list | tuple):
         return [part for element in value for part in _strings(element, name)]
     if isinstance(value, bool | int | float):
         return [json.dumps(value)]
+    return _strings(_as_serialised(value, name), name)
+
+
+def _as_serialised(value: Any, name: str) -> Any:
+    """The value that the drivers write for one of Python."""
+    if isinstance(value, Decimal):
+        return float(value)
+    if isinstance(value, date):  # a datetime is one
+        return value.isoformat()
+    if isinstance(value, UUID):
+        return str(value)
+    if callable(listed := getattr(value, "tolist", None)):  # an array or a number of numpy
+        return listed()
     raise InputError(f"Field {name} holds an object, not a text.")
 
 

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import copy
+import json
 from collections.abc import Sequence
+from datetime import date, datetime
+from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
+import numpy as np
 import pytest
 from elasticsearch.helpers.actions import expand_action
+from elasticsearch.serializer import JsonSerializer
 from hypothesis import given
 from hypothesis import strategies as st
 from opensearchpy.helpers.actions import expand_action as expand_for_opensearch
+from opensearchpy.serializer import JSONSerializer
 from unit_tools import AT, SETTINGS, FakeClient, index_of
 
 from es_neardupe.commands.load.records import LoadOptions, LoadReport, LoadRun, load_records
@@ -268,6 +275,37 @@ def test_load() -> None:
 def test_actions_are_dicts(action: Any) -> None:
     with pytest.raises(SettingsError, match="An action must be a dict, as for the bulk helpers of the clients, not"):
         list(fingerprinted_actions([{"_id": "1", "text": TEXT}, action], SETTINGS, index="i"))
+
+
+@pytest.mark.parametrize("serializer", [JsonSerializer(), JSONSerializer()])
+@pytest.mark.parametrize(
+    "value",
+    [
+        (TEXT, "seven"),
+        (TEXT, (1, 2.5)),
+        Decimal("1.50"),
+        datetime(2026, 1, 2, 3, 4),
+        date(2026, 1, 2),
+        UUID(int=5),
+        np.int64(5),
+        np.float32(0.5),
+        np.array([1, 2]),
+        [date(2026, 1, 2), TEXT],
+    ],
+)
+def test_values_that_the_drivers_serialise(value: Any, serializer: Any) -> None:
+    """The keys are those of the document that is stored, also of a field in an object and in a tuple of objects."""
+    for field, document in {
+        "text": {"text": value},
+        "page.body": {"page": {"body": value}},
+        "pages.body": {"pages": ({"body": value}, {"body": TEXT})},
+    }.items():
+        settings = Settings((field,))
+        stored = json.loads(serializer.dumps(document))
+        actions = [{"_id": "1", **source} for source in (document, stored)]
+        made, again = (action["neardupe"] for action in fingerprinted_actions(actions, settings, index="i"))
+        assert made == again
+        assert made["state"] != "failed"
 
 
 def test_load_equals_fingerprinted() -> None:
