@@ -50,7 +50,7 @@ from es_neardupe.server.client import Client
 from es_neardupe.server.connect import connect, wrap
 from es_neardupe.server.login.options import CONNECTION_DEFAULTS, ConnectionOptions
 from es_neardupe.server.login.resolve import resolve_settings
-from es_neardupe.signatures import check_values, document_options, signature_of
+from es_neardupe.signatures import checked_values, document_options, signature_of
 
 _Self = TypeVar("_Self", bound="NearDupe")
 _Class = TypeVar("_Class", bound=type)
@@ -77,22 +77,22 @@ def _logged(command: Callable[_P, _R]) -> Callable[_P, _R]:
 
     @wraps(command)
     def run(*given: _P.args, **options: _P.kwargs) -> _R:
-        index, *others = cast("tuple[NearDupe, ...]", given)
-        call = partial(cast("Callable[..., _R]", command), index._index, *others)
-        check_values(
-            parameters.parameters, {name: one for name, one in options.items() if name in parameters.parameters}
-        )
+        try:
+            arguments = dict(parameters.bind(*given, **options).arguments)
+        except TypeError:
+            return command(*given, **options)  # which says what is wrong
+        index: NearDupe = arguments.pop("index")
+        arguments = checked_values(parameters.parameters, arguments)
+        call = partial(cast("Callable[..., _R]", command), index._index, **arguments)
         if not is_logged(logging.INFO):
-            return call(**options)
-        arguments = parameters.bind(*given, **options).arguments
-        del arguments["index"]
+            return call()
         context = {"run": index.run, "command": command.__name__, "index": index.name}
         if "progress" in parameters.parameters and "progress" not in arguments:
-            options["progress"] = logged_progress(context=context)
+            call = partial(call, progress=logged_progress(context=context))
         if iterates:
-            return cast("_R", _iterated(lambda: call(**options), context, arguments))
+            return cast("_R", _iterated(call, context, arguments))
         with _events(context, arguments):
-            return call(**options)
+            return call()
 
     return run
 

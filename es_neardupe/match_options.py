@@ -47,7 +47,7 @@ Within = Annotated[
     ),
 ]
 Facts = Annotated[
-    Sequence[str] | None,
+    Sequence[str] | str | None,
     typer.Option(
         "--facts",
         metavar="VALUES",

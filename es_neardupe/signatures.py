@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from functools import cache
 from numbers import Integral, Real
+from os import PathLike
+from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -22,6 +24,7 @@ from typer.models import OptionInfo
 
 from es_neardupe.errors import SettingsError
 from es_neardupe.keywords import keywords_of
+from es_neardupe.lists import as_list, check_list
 from es_neardupe.options import like, parse_fraction
 from es_neardupe.wording import option as option_name
 
@@ -60,7 +63,8 @@ _ACCEPTED: Mapping[Any, tuple[type, str]] = {
     float: (Real, "a number"),
     str: (str, "a text"),
     bool: (bool, "True or False"),
-    Sequence: (Iterable, "a list"),  # also one name: commands say what they need
+    Sequence: (Iterable, "a list"),
+    Path: (PathLike, "a path"),
     Mapping: (Mapping, "a dict"),
     tuple: (Sequence, "a pair"),
     NoneType: (NoneType, "None"),
@@ -68,20 +72,44 @@ _ACCEPTED: Mapping[Any, tuple[type, str]] = {
 """Type of an option -> the types of values that it accepts, and their name."""
 
 
-def check_values(parameters: Mapping[str, inspect.Parameter], values: Mapping[str, Any]) -> None:
-    """Raises `SettingsError` for the value of an option that has another type than the option, or is out of its range.
-    Other types than those of Python, such as `Versions`, are not checked."""
-    for name, value in values.items():
-        annotation = parameters[name].annotation
-        if (option := option_of(annotation)) is None:
+def checked_values(parameters: Mapping[str, inspect.Parameter], values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of parameters, with lists in place of iterators.
+
+    Raises `SettingsError` for a list that is one text, and for the value of an option that has another type than the
+    option, or is out of its range. Other types than those of Python, such as `Versions`, are not checked.
+    """
+    checked = {name: _listed(name, _kinds(parameters[name]), value) for name, value in values.items()}
+    for name, value in checked.items():
+        if (option := option_of(parameters[name].annotation)) is None:
             continue
-        kind = get_args(annotation)[0]
-        parts = get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
+        parts = _kinds(parameters[name])
         if not any(_accepts(part, value) for part in parts):
             names = [_ACCEPTED[part][1] for part in map(_plain, parts) if part in _ACCEPTED and part is not NoneType]
             raise SettingsError(f"{option_name(name)} must be {' or '.join(names)}, not {value!r}.")
         if isinstance(value, Integral) and not isinstance(value, bool):
             _check_range(option, name, int(value))
+    return checked
+
+
+def _kinds(parameter: inspect.Parameter) -> tuple[Any, ...]:
+    """The types that a parameter accepts."""
+    kind = parameter.annotation
+    if get_origin(kind) is Annotated:
+        kind = get_args(kind)[0]
+    return get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
+
+
+def _listed(name: str, kinds: Sequence[Any], value: Any) -> Any:
+    """The value of a parameter: of one that is a list, a list in place of an iterator, also for each part of it that is
+    a list."""
+    sequence = next((kind for kind in kinds if _plain(kind) is Sequence), None)
+    if any(_plain(kind) is Iterable for kind in kinds):
+        check_list(name, value)
+    if sequence is None or any(_accepts(kind, value) for kind in kinds if kind is not sequence):
+        return value
+    values = as_list(name, value)
+    part = get_args(sequence)
+    return [_listed(name, part, one) for one in values] if _plain(part[0]) is Sequence else values
 
 
 def _plain(kind: Any) -> Any:

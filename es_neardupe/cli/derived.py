@@ -26,7 +26,7 @@ def with_options_of(*functions: Callable[..., Any], summary: bool = True) -> Cal
         own = inspect.signature(command, eval_str=True).parameters
         library = {name: one for function in functions for name, one in option_parameters(function).items()}
         taken = [one for name, one in library.items() if name not in own]
-        lists = {one.name: one.default for one in taken if get_origin(_type_of(one)) is Sequence}
+        lists = {one.name: one.default for one in taken if any(get_origin(kind) is Sequence for kind in _types_of(one))}
 
         def run(**given: Any) -> None:
             """Typer has an empty list or None for a list that is not given."""
@@ -58,22 +58,21 @@ def options_for(function: Callable[..., Any], given: Mapping[str, Any]) -> dict[
 def _for_typer(parameter: Parameter) -> Parameter:
     """An option with a type that typer knows. A sequence of texts is an option that can be repeated; any other value
     with a parser is one word. What can be a text in Python is one here."""
-    kind, option = _type_of(parameter), option_of(parameter.annotation)
+    kinds, option = _types_of(parameter), option_of(parameter.annotation)
     assert option is not None
-    if kind == Sequence[str]:
+    kind: Any = get_args(parameter.annotation)[0]
+    if Sequence[str] in kinds:
         kind = list[str] | None
     elif option.parser is not None:
         kind = Any
-    elif str in get_args(kind) and get_origin(kind) in (Union, UnionType):
+    elif str in kinds and len(kinds) > 1:
         kind = str | None
-    else:
-        kind = get_args(parameter.annotation)[0]
     default = None if parameter.default == () else parameter.default
     return parameter.replace(annotation=Annotated[kind, option], default=default, kind=Parameter.KEYWORD_ONLY)
 
 
-def _type_of(parameter: Parameter) -> Any:
-    """The type of an option, without None."""
+def _types_of(parameter: Parameter) -> list[Any]:
+    """The types of an option, without None."""
     kind = get_args(parameter.annotation)[0]
-    given = [one for one in get_args(kind) if one is not type(None)]
-    return given[0] if type(None) in get_args(kind) and len(given) == 1 else kind
+    kinds = get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
+    return [one for one in kinds if one is not type(None)]

@@ -11,6 +11,7 @@ from es_neardupe.errors import SettingsError
 from es_neardupe.index.document_text import readable_text, values_of
 from es_neardupe.keys.arrays import U64
 from es_neardupe.keys.shingles import features
+from es_neardupe.lists import as_list
 from es_neardupe.records import one_line
 from es_neardupe.similarity.formulas import resemblance
 from es_neardupe.wording import option
@@ -79,7 +80,7 @@ def distinct(
         raise SettingsError(f"{option('min')} must be above 0, and at most 1.")
     if shingle < 1:
         raise SettingsError(f"{option('shingle')} must be 1 or more.")
-    given = list(items)
+    given = list(as_list("items", items))
     made = features([_text(item, text) for item in given], shingle)
     kept: list[int] = []
     removed: list[NearCopy[T]] = []

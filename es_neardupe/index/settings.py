@@ -14,6 +14,7 @@ from es_neardupe.errors import IndexUnusable, SettingsError
 from es_neardupe.keys.prepare.preparation import Preparation
 from es_neardupe.keys.scheme import Scheme, choose_bands
 from es_neardupe.keys.unit import Unit, shingle_of, shingle_option
+from es_neardupe.lists import as_list
 from es_neardupe.options import BY_LENGTHS, DEFAULT_PREFIX, PRESETS, Clean, Mask, MeasureName, Versions, preset_measure
 from es_neardupe.wording import option
 
@@ -32,7 +33,7 @@ def check_prefix(prefix: str) -> None:
 def check_names(option: str, names: object) -> None:
     """Raises `SettingsError` for one name in place of several."""
     if isinstance(names, str):
-        raise SettingsError(f"{option} must be a list of names, not one name: ({names!r},).")
+        raise SettingsError(f"{option} must be a list, not one text: [{names!r}].")
 
 
 _NUMBERS = {
@@ -83,10 +84,10 @@ class Settings:
     scheme: Scheme = field(init=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "fields", tuple(as_list("fields", self.fields)))
+        object.__setattr__(self, "relations", tuple(sorted(set(as_list("relations", self.relations)))))
         self._check_names()
         self._check_numbers()
-        object.__setattr__(self, "fields", tuple(self.fields))
-        object.__setattr__(self, "relations", tuple(sorted(set(self.relations))))
         object.__setattr__(self, "versions", None if self.versions is None else Versions(self.versions))
         if (self.min is None) != (self.measure is MeasureName.RESEMBLANCE):
             raise SettingsError(
@@ -199,7 +200,6 @@ class Settings:
                 raise SettingsError(f"{name} must be {words}, not {value!r}.")
 
     def _check_names(self) -> None:
-        check_names("fields", self.fields)
         if not self.fields or not all(self.fields):
             raise SettingsError(f"Name at least one text field with {option('fields')}.")
         if len(set(self.fields)) < len(self.fields):

@@ -12,7 +12,7 @@ from es_neardupe.errors import InputError, SettingsError
 from es_neardupe.index import mapping as schema
 from es_neardupe.index.document_text import read_text, values_at
 from es_neardupe.index.handle import IndexHandle
-from es_neardupe.index.settings import check_names
+from es_neardupe.lists import check_list
 from es_neardupe.query_strings import problem_of_string
 from es_neardupe.records import Address, Reference
 
@@ -98,7 +98,7 @@ def user_fields(mappings: Iterable[Mapping[str, Any]], *prefixes: str) -> UserFi
 
 def _check(index: IndexHandle, known: UserFields, fields: Sequence[str], texts: Sequence[str] = ()) -> None:
     """Raises `SettingsError` for a field that the index does not have, or that is in no ``_source``."""
-    check_names("fields", fields)
+    check_list("fields", fields)
     plain = {name for name, kind in known.types.items() if kind not in ("multi-field", "alias")}
     names = sorted(plain & {*known.kept, *texts})
     listed = ", ".join(names)

@@ -22,6 +22,7 @@ from es_neardupe.keys.short_table import short_table
 from es_neardupe.keys.text import chunks, for_kernel, normalize
 from es_neardupe.keys.unicode import DIGIT, table
 from es_neardupe.keys.unit import Unit
+from es_neardupe.lists import as_list
 from es_neardupe.records import Fingerprint, State
 
 
@@ -37,15 +38,13 @@ def fingerprints(texts: Sequence[Text], scheme: Scheme, max_chars: int = 10_000_
 def signatures(texts: Sequence[str], scheme: Scheme) -> Signatures:
     """The signatures of texts: uint8[texts, permutations]. A text without tokens has a row of zeros, which must not be
     compared."""
-    nothing = bytes(scheme.permutations)
+    texts, nothing = as_list("texts", texts), bytes(scheme.permutations)
     joined = b"".join(one.signature or nothing for one in stream_fingerprints(texts, scheme, sys.maxsize))
     return np.frombuffer(joined, np.uint8).reshape(len(texts), scheme.permutations)
 
 
 def stream_fingerprints(texts: Sequence[Text], scheme: Scheme, max_chars: int = 10_000_000) -> Iterator[Fingerprint]:
     """Like `fingerprints`, but yields the fingerprints of the first texts before the last texts are processed."""
-    if isinstance(texts, str):
-        raise TypeError("fingerprints takes a sequence of texts, not one text")
     too_large = None
     for chunk in chunks(texts, length):
         if max(map(length, chunk)) <= max_chars:

@@ -19,6 +19,7 @@ from es_neardupe.keys.arrays import U32, Bytes, Ints
 from es_neardupe.keys.short_table import short_table
 from es_neardupe.keys.unicode import DOT_ABOVE, DOTTED, EXPANDS, MARK, SECOND, SINGLE, TARGET, WORD, table
 from es_neardupe.keys.unit import Unit
+from es_neardupe.lists import as_list
 
 Some = TypeVar("Some", bound=Sized)
 
@@ -40,9 +41,10 @@ _ASCII = bytes(ord(chr(byte).lower()) if chr(byte).isalnum() or byte == ord("_")
 def chunks(texts: Sequence[Some], length: Callable[[Some], int] = len) -> Iterator[Sequence[Some]]:
     """Split ``texts`` into chunks that fit into the processor's cache.
 
-    A chunk has at most 256 texts and about half a million characters; a longer text is a chunk of its own.
+    A chunk has at most 256 texts and about half a million characters; a longer text is a chunk of its own. Raises
+    `SettingsError` for one text instead of several.
     """
-    first = 0
+    first, texts = 0, as_list("texts", texts)
     while first < len(texts):
         chunk = texts[first : first + CHUNK_TEXTS]
         if sum(map(length, chunk)) > CHUNK_CHARS:

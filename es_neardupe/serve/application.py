@@ -18,6 +18,7 @@ from es_neardupe.display_text import validation_message
 from es_neardupe.errors import LoginRefused, NeardupeError, SettingsError
 from es_neardupe.groups.reviewed import ReviewedGroups
 from es_neardupe.index.index import Index, opened
+from es_neardupe.lists import as_list
 from es_neardupe.pages.application import Site
 from es_neardupe.pages.site import error_page
 from es_neardupe.serve.answers import problem, refusal, status_of
@@ -57,6 +58,7 @@ def asgi(
     is read and written with this login, so that the server decides what each reader may see. Decisions are stored under
     the user name. Raises `SettingsError` if the connection of ``index`` cannot send other logins, and for a weak token.
     """
+    fields, hosts = as_list("fields", fields), as_list("hosts", hosts)
     keys, traffic = Keys(token, logins=auth_proxy), Traffic(index.name)
     if auth_proxy:
         _as_user(index, "Basic Og==")  # a connection that cannot do this is an error now, not on every page

@@ -64,6 +64,14 @@ def make_files(folder: Path, kind: str) -> str:
     return str(file)
 
 
+def test_names_of_files_in_python(client: Client, index_name: str, tmp_path: Path) -> None:
+    """One path, some of them, or an iterator, which is read once."""
+    news, file = NearDupe(index_name, client), Path(make_files(tmp_path, "jsonl"))
+    news.init(Settings(("text",)), create=True)
+    for paths in (file, [file], iter([str(file)]), {str(file)}):
+        assert news.load(paths, dry_run=True).writes.written == len(TEXTS)  # type: ignore[arg-type]
+
+
 @pytest.mark.either("kind")
 @pytest.mark.parametrize(
     "kind", ["jsonl", "ndjson", "jsonl.gz", "jsonl.xz", "jsonl.zst", "parquet", "arrow", "csv", "folder"]

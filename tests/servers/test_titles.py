@@ -122,7 +122,7 @@ def test_unknown_fields(news: NearDupe, name: str, server_cli: Cli) -> None:
             SettingsError, match=f"has no field '{name}' to show. Fields: body, meta.author, meta.year, "
         ):
             method(fields=["title", name])
-        with pytest.raises(SettingsError, match="must be a list of names"):
+        with pytest.raises(SettingsError, match="must be a list, not one text"):
             method(fields=name)
     for command, *rest in (("groups",), ("pairs",), ("similar", "--id", "d0"), ("compare", "d0", "d1")):
         done = server_cli(command, news.name, *rest, "--field", name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -55,7 +56,7 @@ WhitespaceToPlot = Annotated[
     typer.Option("--whitespace", help="For bag, which is then the default measure: split words at whitespace only."),
 ]
 Labels = Annotated[
-    str | None,
+    str | Path | None,
     typer.Option(
         "--labels",
         metavar="FILE",
@@ -64,7 +65,7 @@ Labels = Annotated[
     ),
 ]
 FactsToTry = Annotated[
-    Sequence[str] | None,
+    Sequence[str] | str | None,
     typer.Option(
         "--facts",
         metavar="VALUES",
@@ -100,7 +101,7 @@ ThresholdsOfTable = Annotated[
     ),
 ]
 Plot = Annotated[
-    str | None, typer.Option("--plot", metavar="FILE", help="Write a plot, .png or .svg.", show_default=False)
+    str | Path | None, typer.Option("--plot", metavar="FILE", help="Write a plot, .png or .svg.", show_default=False)
 ]
 
 
@@ -177,10 +178,10 @@ def distribution(
 
     started = time.monotonic()
     if plot is not None:
-        check_plot(plot)
+        check_plot(str(plot))
     names = names_of_measures(measure, whitespace=whitespace)
     check_seed(seed)
-    labels_of_file = None if labels is None else read_labels(labels)
+    labels_of_file = None if labels is None else read_labels(str(labels))
     index = opened(index, texts=True)
     settings = index.settings
     chosen = settings.threshold if threshold is None else threshold
@@ -245,5 +246,5 @@ def distribution(
         seconds=time.monotonic() - started,
     )
     if plot is not None:
-        draw(report, plot)
+        draw(report, str(plot))
     return report

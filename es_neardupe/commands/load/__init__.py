@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -65,7 +66,7 @@ Strict = Annotated[bool, typer.Option("--strict", help="Stop at the first line t
 @tunable
 def load(
     index: Index,
-    paths: Sequence[str],
+    paths: Sequence[str | Path] | Path,
     *,
     id_field: IdField = None,
     text_field: TextField = None,
@@ -84,7 +85,7 @@ def load(
 
     The files are JSON lines, CSV, TSV, Parquet or Arrow, or folders of them or of texts. The index must be initialised.
 
-    ``paths`` are names, URLs that fsspec reads, or ``-`` for JSON lines on standard input.
+    ``paths`` are names, URLs that fsspec reads, or ``-`` for JSON lines on standard input; also one `Path`.
 
     The field ``text_field`` of the files becomes the first text field of the index. The value of ``routing_field``
     becomes the routing; the field stays in the document, unless it is ``_routing``. A document whose id is already in
@@ -103,13 +104,14 @@ def load(
     from es_neardupe.readers.files import check_paths, read_records
     from es_neardupe.readers.streams import Reading
 
-    check_paths(paths)
+    names = [str(path) for path in ([paths] if isinstance(paths, Path) else paths)]
+    check_paths(names)
     if on_match is None and (min is not None or report is not None):
         raise SettingsError(f"{option('min')} and {option('report')} are for {option('on_match')}: give it too.")
     index = opened_inline(index, "load", texts=on_match is not None, writes=True)
     reading = Reading(run["progress"])
     records = read_records(
-        paths,
+        names,
         text_field=text_field or index.settings.fields[0],
         id_field=id_field,
         follow_links=follow_links,

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from unit_tools import FakeClient
 
-from es_neardupe import Address, NearDupe, Settings
+from es_neardupe import Address, NearDupe, Scheme, Settings, asgi, distinct, features, fingerprints
 from es_neardupe.errors import SettingsError
+from es_neardupe.keys.fingerprint import signatures
 from es_neardupe.options import MeasureName
-from es_neardupe.signatures import check_values, signature_of
+from es_neardupe.signatures import checked_values, signature_of
 
 
 @pytest.fixture
@@ -61,4 +63,62 @@ def test_wrong_values(news: NearDupe, call: Callable[[NearDupe], Any], message: 
     ],
 )
 def test_values_of_other_types_that_say_the_same(command: Callable[..., Any], values: dict[str, Any]) -> None:
-    check_values(signature_of(command).parameters, values)
+    assert checked_values(signature_of(command).parameters, values) == values
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda news: news.load("docs/articles.jsonl"),
+        lambda news: news.similar(id="1", fields="title"),
+        lambda news: news.pairs(within="title"),
+        lambda news: news.pairs(features="title:words"),
+        lambda news: news.distribution(measure="edit"),
+        lambda news: news.distribution(shingle="3"),
+        lambda news: list(news.moved_all("https://news.example")),
+        lambda news: news.withdraw("one"),
+        lambda news: news.decide("same", "1", "2", author="Ada"),
+        lambda news: news.decide(parts=["ab", "cd"], author="Ada"),
+        lambda news: news.migrate(fields="body"),
+        lambda news: list(news.fingerprinted("{}")),
+        lambda news: asgi(news, token="0123456789abcdef", hosts="tools.example"),
+        lambda news: asgi(news, token="0123456789abcdef", fields="title"),
+        lambda news: Settings("text"),  # type: ignore[arg-type]
+        lambda news: Settings(("text",), relations="reply"),  # type: ignore[arg-type]
+        lambda news: distinct("some text"),
+        lambda news: features("some text", 5),
+        lambda news: fingerprints("some text", Scheme.for_threshold(0.8)),
+        lambda news: signatures("some text", Scheme.for_threshold(0.8)),
+    ],
+)
+def test_a_list_is_never_one_text(news: NearDupe, call: Callable[[NearDupe], Any]) -> None:
+    with pytest.raises(SettingsError, match=r"` must be a list, not one text: \['"):
+        call(news)
+
+
+@pytest.mark.parametrize(
+    ("command", "values", "read"),
+    [
+        (NearDupe.pairs, {"fields": iter(["title"])}, {"fields": ["title"]}),
+        (NearDupe.pairs, {"within": {"title"}}, {"within": ["title"]}),
+        (NearDupe.pairs, {"facts": iter(["figures"])}, {"facts": ["figures"]}),
+        (NearDupe.what_if, {"min": iter([0.5, 0.6])}, {"min": [0.5, 0.6]}),
+        (NearDupe.load, {"paths": iter(["a.jsonl"])}, {"paths": ["a.jsonl"]}),
+        (NearDupe.load, {"paths": Path("a.jsonl")}, {"paths": Path("a.jsonl")}),
+        (NearDupe.distribution, {"labels": Path("a.csv")}, {"labels": Path("a.csv")}),
+        (NearDupe.withdraw, {"ids": iter(["one"])}, {"ids": ["one"]}),
+        (NearDupe.decide, {"others": iter(["2"])}, {"others": ["2"]}),
+        (NearDupe.decide, {"parts": iter([iter(["1"]), ("2", "3")])}, {"parts": [["1"], ("2", "3")]}),
+    ],
+)
+def test_an_iterator_is_read_once(command: Callable[..., Any], values: dict[str, Any], read: dict[str, Any]) -> None:
+    assert checked_values(signature_of(command).parameters, values) == read
+
+
+def test_iterators_outside_of_an_index() -> None:
+    texts, scheme = ["one two three four five six", "seven"], Scheme.for_threshold(0.8)
+    assert Settings(iter(["text"])).fields == ("text",)  # type: ignore[arg-type]
+    assert distinct(iter(texts)).kept == tuple(texts)
+    assert [len(one) for one in features(iter(texts), 5)] == [2, 1]  # type: ignore[arg-type]
+    assert fingerprints(iter(texts), scheme) == fingerprints(texts, scheme)  # type: ignore[arg-type]
+    assert (signatures(iter(texts), scheme) == signatures(texts, scheme)).all()  # type: ignore[arg-type]

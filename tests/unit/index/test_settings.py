@@ -29,7 +29,7 @@ NAN = float("nan")
         ({"fields": ()}, "Name at least one text field"),
         ({"fields": ("a", "")}, "Name at least one text field"),
         ({"fields": ("a", "b", "a")}, "named twice: a, b, a"),
-        ({"fields": "body"}, "list of names"),
+        ({"fields": "body"}, "must be a list, not one text"),
         ({"threshold": 0}, r"above 0 and at most 1, not 0|\(0, 1\]"),
         ({"threshold": -0.1}, "not -0.1"),
         ({"threshold": 1.0001}, "not 1.0001"),

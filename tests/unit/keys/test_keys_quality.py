@@ -141,7 +141,7 @@ def test_bands_that_do_not_fit_the_signature() -> None:
 
 
 def test_one_text_is_not_a_sequence_of_texts() -> None:
-    with pytest.raises(TypeError):
+    with pytest.raises(SettingsError, match="must be a list, not one text"):
         fingerprints("text", SCHEME)
 
 
