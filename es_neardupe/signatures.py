@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import builtins
 import inspect
+import json
 import re
 import sys
 import textwrap
@@ -88,6 +89,8 @@ def checked_values(parameters: Mapping[str, inspect.Parameter], values: Mapping[
             raise SettingsError(f"{option_name(name)} must be {' or '.join(names)}, not {value!r}.")
         if isinstance(value, Integral) and not isinstance(value, bool):
             _check_range(option, name, int(value))
+        if isinstance(value, Mapping):
+            _check_json(name, value)
     return checked
 
 
@@ -129,6 +132,14 @@ def _accepts(kind: Any, value: Any) -> bool:
     if _plain(kind) is tuple:
         return isinstance(value, Sequence) and len(value) == len(get_args(kind))
     return isinstance(value, accepted)
+
+
+def _check_json(name: str, value: Mapping[str, Any]) -> None:
+    """Raises `SettingsError` for a query that is no JSON, such as one with a datetime."""
+    try:
+        json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise SettingsError(f"{option_name(name)} must be JSON: {error}.") from error
 
 
 def _check_range(option: OptionInfo, name: str, value: int) -> None:

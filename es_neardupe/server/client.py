@@ -152,13 +152,13 @@ def to_json(value: Mapping[str, Any]) -> bytes:
     """One line of JSON, always valid UTF-8. Integers and floats are read back unchanged.
 
     A lone surrogate is valid in JSON only as an escape, which servers accept and return unchanged; its raw bytes would
-    be invalid UTF-8. Raises ``InputError`` for NaN and infinity, which JSON does not have.
+    be invalid UTF-8. Raises ``InputError`` for values that JSON does not have, such as NaN, infinity and dates.
     """
     try:
         return _UTF8.encode(value).encode()
     except UnicodeEncodeError:
         return _ASCII.encode(value).encode()
-    except (ValueError, RecursionError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise InputError(f"A request cannot be written as JSON: {error}.") from error
 
 

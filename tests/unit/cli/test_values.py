@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,14 @@ def news() -> NearDupe:
         (lambda news: news.similar(id="1", top=None), "`top` must be a whole number, not None."),
         (lambda news: news.similar(id="1", top=True), "`top` must be a whole number, not True."),
         (lambda news: news.similar(id="1", query="x:1"), "`query` must be a dict, not 'x:1'."),
+        (
+            lambda news: news.similar(id="1", query={"range": {"date": {"gte": datetime(2026, 1, 1)}}}),
+            "`query` must be JSON: Object of type datetime is not JSON serializable.",
+        ),
+        (
+            lambda news: news.enrich(query={"term": {"size": float("nan")}}),
+            "`query` must be JSON: Out of range float values are not JSON compliant.",
+        ),
         (lambda news: news.pairs(fields=3), "`fields` must be a list, not 3."),
         (lambda news: news.enrich(workers=65), "`workers` must lie between 1 and 64, not 65."),
         (lambda news: news.enrich(batch=0), "`batch` must lie between 1 and 10,000, not 0."),
