@@ -36,17 +36,35 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", 
 """First characters of cells that a spreadsheet takes for formulas, also in their full-width forms."""
 
 
+class _Once:
+    """The rows of an iterator."""
+
+    def __init__(self, rows: Iterator[Sequence[Cell]]) -> None:
+        self._rows: Iterator[Sequence[Cell]] | None = rows
+
+    def __iter__(self) -> Iterator[Sequence[Cell]]:
+        """Raises `SettingsError` the second time."""
+        rows, self._rows = self._rows, None
+        if rows is None:
+            raise SettingsError("The rows of this table have been read, which is possible once: make the table again.")
+        return rows
+
+
 @dataclass(frozen=True)
 class Table:
     """Rows with typed columns.
 
-    Rows are made while they are read, which is possible once. Each method reads them all, but those that return an
-    iterator or write a file hold only some of them in memory.
+    Rows are made while they are read, which is possible once: reading them again raises `SettingsError`. Each method
+    reads them all, but those that return an iterator or write a file hold only some of them in memory.
     """
 
     columns: Mapping[str, type]
     """Name -> str, int, float or bool. Any cell may be None."""
     rows: Iterable[Sequence[Cell]]
+
+    def __post_init__(self) -> None:
+        if isinstance(self.rows, Iterator):
+            object.__setattr__(self, "rows", _Once(self.rows))
 
     def batches(self) -> pyarrow.RecordBatchReader:
         """A reader of Arrow batches, which are made while it is read. Raises `SettingsError` without pyarrow."""

@@ -160,6 +160,17 @@ def test_endings_in_capitals(tmp_path: Path) -> None:
     assert check_table_file(tmp_path / "TABLE.CSV") == "csv"
 
 
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet", "arrow"])
+def test_rows_of_an_iterator_are_read_once(tmp_path: Path, ending: str) -> None:
+    """A second file would have the names of the columns only."""
+    table, file = Table(COLUMNS, iter(ROWS)), tmp_path / f"a.{ending}"
+    table.write(file)
+    written = file.read_bytes()
+    with pytest.raises(SettingsError, match="have been read, which is possible once"):
+        table.write(file)
+    assert file.read_bytes() == written
+
+
 def test_files_that_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="its folder does not exist"):
         check_table_file(tmp_path / "none" / "table.csv")
