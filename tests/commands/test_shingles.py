@@ -8,10 +8,10 @@ import pytest
 from bad_input import refused
 from conftest import Cli
 from scheme_oracle import oracle, oracle_tokens
-from server_tools import change, make_index, put
+from server_tools import change, hits, make_index, put
 from shingle_steps import check_steps
 
-from es_neardupe import NearDupe, Settings
+from es_neardupe import Address, NearDupe, Settings
 from es_neardupe.errors import InputError, NotFound, SettingsError
 from es_neardupe.keys.scheme import Scheme
 from es_neardupe.server.client import Client
@@ -159,6 +159,13 @@ def test_documents_without_keys(filled: str, client: Client, server_cli: Cli) ->
     assert f"has no keys, or changed since it got them: run `es-neardupe enrich {filled}`." in shown.err
     NearDupe(filled, client).enrich()
     assert server_cli("shingles", filled, "new", "--json").json["stored"]["equal"]
+
+
+def test_a_document_by_its_address(filled: str, client: Client) -> None:
+    news = NearDupe(filled, client)
+    id = hits(client, filled)[0]["_id"]
+    assert news.shingles(Address(filled, id)) == news.shingles(id)
+    assert news.shingles(Address(filled, id)).name == id
 
 
 def test_any_text_by_the_scheme_of_an_index(filled: str, client: Client) -> None:

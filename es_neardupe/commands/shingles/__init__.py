@@ -11,9 +11,10 @@ if TYPE_CHECKING:
     from es_neardupe.commands.shingles.steps import ShinglesReport
     from es_neardupe.index.index import Index
     from es_neardupe.keys.scheme import Scheme
+    from es_neardupe.records import Address
 
 
-def shingles(index: Index, id: str | None = None, *, text: str | None = None) -> ShinglesReport:
+def shingles(index: Index, id: str | Address | None = None, *, text: str | None = None) -> ShinglesReport:
     """Every step from the current text of a document, or from any text, to its keys, by the scheme of the index.
 
     For a document the report also says whether its stored keys are these. Raises `NotFound` for an unknown id,
@@ -41,9 +42,9 @@ def shingles(index: Index, id: str | None = None, *, text: str | None = None) ->
         values = read_values(source, settings.fields)
         fingerprint = fingerprint_of(values, settings.scheme)
     except InputError as error:
-        raise InputError(f"Document {id!r} of index {address.index} cannot get keys: {error}") from error
+        raise InputError(f"Document {address.id!r} of index {address.index} cannot get keys: {error}") from error
     stored = compared(stored_fields(source, settings.prefix), fingerprint)
-    return replace(report(values, fingerprint, settings.scheme, id), index=address.index, stored=stored)
+    return replace(report(values, fingerprint, settings.scheme, address.id), index=address.index, stored=stored)
 
 
 def shingles_of(text: str, scheme: Scheme, *, name: str = "text") -> ShinglesReport:
