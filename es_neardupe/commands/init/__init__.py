@@ -144,5 +144,5 @@ def init(
             check_inline(client, metadata.mappings, settings.prefix)
             report = init_inline(unprepared, metadata, by_texts, dry_run=dry_run)
     if template:
-        report = replace(report, template=component_template(report.chosen(settings)))
+        report = replace(report, prepared=(), template=component_template(report.chosen(settings)))
     return replace(report, requests=dry_client.shown)
