@@ -66,11 +66,12 @@ def compare(
     >>> [(fact.kinds[0].value, fact.words_b) for fact in report.facts]
     [('title', 'Bridge repair will cost five million'), ('number', 'five million')]
     """
+    from es_neardupe.index.document_text import given_text
     from es_neardupe.index.index import opened
     from es_neardupe.verification.texts_to_compare import ReadText, compared, read_texts
 
     if (b is None) == (text is None):
         raise SettingsError("Give either the id of a second document or a text.")
     index = opened(index, texts=True)
-    texts = read_texts(index, a, ReadText(name, [text or ""]) if b is None else b, fields)
+    texts = read_texts(index, a, ReadText(name, [given_text(text or "")]) if b is None else b, fields)
     return compared(index, texts, shingle=shingle, passage=passage, weighted=weighted)

@@ -18,6 +18,7 @@ from es_neardupe.records import Fingerprint, Hit, State
 from es_neardupe.server.documents import Documents
 from es_neardupe.server.request_sizes import size_of
 from es_neardupe.server.search import whole_source
+from es_neardupe.wording import option
 
 
 def fingerprint_sources(
@@ -58,6 +59,15 @@ class TextFields:
         """The prepared values; none if a field contains an object."""
         values = values_of(source, self.names)
         return self.preparation.texts(values) if self.preparation else values
+
+
+def given_text(text: str) -> str:
+    """A text that is given, not that of a document. Raises `InputError` for one that is not valid Unicode."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise InputError(f"{option('text')} contains half of a surrogate pair; allowed: valid Unicode.") from None
+    return text
 
 
 def prepared_text(source: Mapping[str, Any], settings: Settings) -> str:

@@ -80,6 +80,7 @@ def contained(
         text_probe,
     )
     from es_neardupe.index import queries
+    from es_neardupe.index.document_text import given_text
     from es_neardupe.keys.fingerprint import fingerprints
     from es_neardupe.similarity.comparison import Containments, Side, WordsCompared
     from es_neardupe.verification.common_shingles import common_shingles, described_list
@@ -95,7 +96,7 @@ def contained(
     how = matching_named(matching)
     mod = index.settings.scheme.sample_mod
     whole = index.settings.scheme.preparation.whole
-    probe = document_probe(index, id) if id is not None else text_probe(text or "")
+    probe = document_probe(index, id) if id is not None else text_probe(given_text(text or ""))
     side = Side.of(probe.id, whole.placed(probe.values))
     (fingerprint,) = fingerprints([probe.values], index.settings.scheme, max_chars=DEFAULT_MAX_CHARS)
     common = None

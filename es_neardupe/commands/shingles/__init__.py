@@ -25,7 +25,7 @@ def shingles(index: Index, id: str | Address | None = None, *, text: str | None 
     ('signed', 86, True)
     """
     from es_neardupe.commands.shingles.steps import STORED, compared, fingerprint_of, report
-    from es_neardupe.index.document_text import read_values
+    from es_neardupe.index.document_text import given_text, read_values
     from es_neardupe.index.index import opened
     from es_neardupe.index.stored_fields import stored_fields
     from es_neardupe.verification.current_texts import current_source
@@ -35,7 +35,7 @@ def shingles(index: Index, id: str | Address | None = None, *, text: str | None 
     index = opened(index, texts=True)
     settings = index.settings
     if id is None:
-        return shingles_of(text or "", settings.scheme)
+        return shingles_of(given_text(text or ""), settings.scheme)
     names = [f"{settings.prefix}.{name}" for name in STORED]
     address, source = current_source(index, id, [*settings.fields, *names])
     try:

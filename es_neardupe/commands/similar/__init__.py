@@ -59,6 +59,7 @@ def similar(
         with_stored_keys,
     )
     from es_neardupe.index import queries
+    from es_neardupe.index.document_text import given_text
     from es_neardupe.index.index import with_texts
     from es_neardupe.index.shown_fields import shown_fields
     from es_neardupe.records import Address, State
@@ -77,7 +78,11 @@ def similar(
         if at_once is not None:
             probe, fingerprint, found = at_once
         else:
-            probe = document_probe(index, id, match) if id is not None else text_probe(text or "", index.target, match)
+            probe = (
+                document_probe(index, id, match)
+                if id is not None
+                else text_probe(given_text(text or ""), index.target, match)
+            )
             fingerprint, found = fingerprint_of(index, probe), None
         compared, total = CandidateHits(index, match, probe, shown), 0
         if fingerprint.state in (State.SIGNED, State.SHORT):

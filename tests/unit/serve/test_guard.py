@@ -15,8 +15,9 @@ from starlette.types import Message
 from unit_tools import FakeClient
 
 from es_neardupe.commands.similar import similar
-from es_neardupe.errors import SettingsError
+from es_neardupe.errors import InputError, SettingsError
 from es_neardupe.groups.reviewed import ReviewedGroups
+from es_neardupe.index.document_text import given_text
 from es_neardupe.index.index import Index
 from es_neardupe.serve import guard
 from es_neardupe.serve.application import asgi
@@ -401,6 +402,17 @@ def test_weak_tokens_open_nothing(token: Any) -> None:
 def test_there_must_be_a_token() -> None:
     with pytest.raises(SettingsError, match="at least 16 printable ASCII"):
         asgi(Index("news", FakeClient()))
+
+
+def test_half_of_a_surrogate_pair() -> None:
+    """The words are those of the commands."""
+    body = b'{"text": "a \\ud800 b"}'
+    headers = BEARER | {"Content-Type": "application/json"}
+    answer = TestClient(APP, base_url="http://127.0.0.1").post("/api/similar", headers=headers, content=body)
+    said = "text contains half of a surrogate pair; allowed: valid Unicode"
+    assert (answer.status_code, answer.json()["detail"].replace(":", "", 1)) == (400, said)
+    with pytest.raises(InputError, match=f"^`text`{said.removeprefix('text')}"):
+        given_text("a \ud800 b")
 
 
 def test_metrics_count_requests() -> None:
