@@ -167,7 +167,8 @@ class DaskEngine:
                 failed = error
         raise EngineError(
             f"The processes of {self._engine} ended before they could work, {_STARTS} times: check the memory of this "
-            f"machine, choose fewer processes, or omit {option('engine')}."
+            f"machine, choose fewer processes, or omit {option('engine')}. A script of Python must use it below "
+            f'`if __name__ == "__main__":`.'
         ) from failed
 
     def _connect(self, address: str | distributed.LocalCluster, stack: ExitStack) -> distributed.Client:

@@ -319,7 +319,10 @@ def test_processes_that_are_killed_at_their_start(monkeypatch: pytest.MonkeyPatc
     _killed(monkeypatch, 1000)
     with (
         dask.DaskEngine("processes:1") as engine,
-        pytest.raises(EngineError, match="processes:1 ended before they could work, 3 times: check the memory"),
+        pytest.raises(
+            EngineError,
+            match=r"processes:1 ended before they could work, 3 times: check the memory .* below `if __name__",
+        ),
     ):
         list(engine.run(operator.add, 1, [2]))
 
