@@ -179,8 +179,10 @@ class Scheme:
         """The probability that two texts of this resemblance s share at least ``agree`` of b bands of r rows.
 
         It is the upper tail of the binomial distribution of b trials with probability s^r; for ``agree`` 1,
-        1 - (1 - s^r)^b.
+        1 - (1 - s^r)^b. Raises `SettingsError` for a number that is no resemblance.
         """
+        if not 0 <= similarity <= 1:
+            raise SettingsError(f"A resemblance lies between 0 and 1, not {similarity}.")
         return _detection(similarity, self.bands, self.rows, self.agree)
 
     def candidate_probability(self, similarity: float) -> float:

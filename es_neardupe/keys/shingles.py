@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from es_neardupe.errors import SettingsError
 from es_neardupe.keys import hashing
 from es_neardupe.keys.arrays import U64, Ints
 from es_neardupe.keys.hashing import GOLDEN, MULTIPLIER, mix64
@@ -46,8 +47,10 @@ class Shingles(NamedTuple):
 def features(texts: Sequence[str], shingle: int, unit: Unit = Unit.WORD) -> list[U64]:
     """The sorted distinct shingle hashes of each text (uint64[n]; n = 0 for a text without tokens).
 
-    Resemblance is |A and B| / |A or B| of these sets (Broder 1997).
+    Resemblance is |A and B| / |A or B| of these sets (Broder 1997). Raises `SettingsError` for shingles of no words.
     """
+    if shingle < 1:
+        raise SettingsError(f"A shingle has 1 word or more, not {shingle}.")
     runs = (distinct_runs(*_shingle_runs(*text_runs(chunk, unit), shingle)) for chunk in chunks(texts))
     return [one for run in runs for one in _each(*run)]
 

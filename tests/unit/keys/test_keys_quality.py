@@ -145,6 +145,20 @@ def test_one_text_is_not_a_sequence_of_texts() -> None:
         fingerprints("text", SCHEME)
 
 
+@pytest.mark.parametrize("similarity", [2, -1, float("nan"), 1.0001])
+def test_numbers_that_are_no_resemblance(similarity: float) -> None:
+    with pytest.raises(SettingsError, match="A resemblance lies between 0 and 1, not"):
+        SCHEME.detection(similarity)
+    with pytest.raises(SettingsError, match="A resemblance lies between 0 and 1, not"):
+        SCHEME.candidate_probability(similarity)
+
+
+@pytest.mark.parametrize("shingle", [0, -1])
+def test_shingles_of_no_words(shingle: int) -> None:
+    with pytest.raises(SettingsError, match="A shingle has 1 word or more, not"):
+        features(["a b c"], shingle)
+
+
 def test_features_are_exact_and_do_not_depend_on_the_seed() -> None:
     text = "to be or not to be that is to be or not to be"
     (found,) = features([text], 2)
