@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
+from enum import Enum
 from numbers import Integral, Real
 from typing import Any
 
@@ -152,7 +153,7 @@ class Settings:
         for name in sorted(fixed.keys() & given.keys() - {"threshold"}):
             if given[name] != fixed[name]:
                 raise SettingsError(
-                    f"The preset {preset} has {name} {fixed[name]}, not {given[name]}: leave out either "
+                    f"The preset {preset} has {name} {_said(fixed[name])}, not {_said(given[name])}: leave out either "
                     f"{option('preset')} or --{name}."
                 )
         return cls(fields, **_with_unit({**fixed, **given}))
@@ -308,6 +309,13 @@ class Settings:
         match = {"measure": self.measure.value, "min": "the threshold" if self.min is None else self.min}
         documents = {"relations": relations, "content": stored, "group field": self.group_field}
         return chosen | match | scheme | documents | {"versions": (self.versions or Versions.INTERNAL).value}
+
+
+def _said(value: object) -> str:
+    """A setting as its option is given."""
+    if isinstance(value, Enum):
+        return str(value.value)
+    return ",".join(map(_said, value)) if isinstance(value, Sequence) and not isinstance(value, str) else str(value)
 
 
 def _with_unit(options: dict[str, Any]) -> dict[str, Any]:

@@ -265,3 +265,9 @@ def test_differences() -> None:
     ]
     assert one.differences(Settings(("a", "b"), bands=16, rows=6)) == []
     assert Settings(("a",), prefix="x").differences(Settings(("a",), prefix="y")) == []
+
+
+def test_what_a_preset_has_is_said_as_its_option() -> None:
+    message = "The preset logs has mask source,url,email,uuid,time,ip,path,pod,hex,digits, not none: leave out either"
+    with pytest.raises(SettingsError, match=message):
+        Settings.chosen(("a",), preset="logs", mask="none")
