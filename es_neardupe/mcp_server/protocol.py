@@ -65,7 +65,8 @@ class Tool:
     def _wrong(self, error: Any) -> str:
         name = str(error["loc"][0]) if error["loc"] else "arguments"
         if error["type"] == "extra_forbidden":
-            return f"`{name}` is not a parameter of {self.name}, which has {', '.join(self._arguments.model_fields)}"
+            has = ", ".join(self._arguments.model_fields) or "none"
+            return f"`{name}` is not a parameter of {self.name}, which has {has}"
         if error["type"] == "missing":
             return f"`{name}` is required"
         return f"`{name}`: {validation_message(error)}"
