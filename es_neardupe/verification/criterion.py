@@ -154,7 +154,7 @@ def _check_effect(options: MatchRules, renew: bool) -> None:
         )
     if renew and name is not MeasureName.WEIGHTED and options.ignore_common is None:
         raise SettingsError(
-            f"{option('renew')} is for weighted and {option('ignore_common')}: {name.value} uses no frequencies."
+            f"{option('renew')} computes the frequencies of shingles again, and {name.value} uses none."
         )
 
 
