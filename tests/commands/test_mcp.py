@@ -285,6 +285,7 @@ def test_bad_input_is_an_error_of_the_tool(shared: NearDupe) -> None:
             ("similar", {}, "Give either the id of a document or a text."),
             ("similar", {"id": "l0", "top": 10**9}, "`top`: Input should be less than or equal to 100."),
             ("similar", {"id": "l0", "min": "x"}, "`min`: Input should be a valid number"),
+            ("stats", {"x": 1}, "`x` is not a parameter of stats, which has none."),
             ("similar", {"id": "l0", "minimum": 1}, "`minimum` is not a parameter of similar, which has id, id_index,"),
             ("similar", {"id": "l0", "facts": "colours"}, "Unknown kind of facts 'colours'"),
             ("group", {}, "`id` is required."),
