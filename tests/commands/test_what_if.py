@@ -122,6 +122,12 @@ def test_documents_that_have_changed_since(client: Client, index_name: str) -> N
 
 
 @pytest.mark.product("each")
+def test_a_threshold_that_is_given_twice(client: Client, index_name: str) -> None:
+    prepared(client, index_name, corpus(), threshold=0.5)
+    NearDupe(index_name, client).group()
+    assert [one.min for one in NearDupe(index_name, client).what_if(min=[0.9, 0.5, 0.9]).thresholds] == [0.9, 0.5]
+
+
 def test_the_command(server_cli: Cli, client: Client, index_name: str) -> None:
     """Errors with their advice, the table, the warning of thresholds below those of the keys, and JSON."""
     prepared(client, index_name, corpus(), threshold=0.5)

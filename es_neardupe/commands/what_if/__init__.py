@@ -60,7 +60,7 @@ def what_if(
     from es_neardupe.verification.criterion import check_min
 
     started = time.monotonic()
-    tried = tuple(map(check_min, min))
+    tried = tuple(dict.fromkeys(map(check_min, min)))
     if not tried:
         raise SettingsError(f"{option('min')} needs one threshold or more to try, for example 0.7,0.8,0.9.")
     index = opened(index)
