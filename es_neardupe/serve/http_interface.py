@@ -114,6 +114,10 @@ def _check_names(request: Request) -> None:
             raise SettingsError(f"{name!r} is given {number} times: give it once.")
 
 
+_UNREADABLE = {UnicodeDecodeError: "it is not valid UTF-8", RecursionError: "it is nested too deeply"}
+"""Kind of error by which FastAPI does not read a body -> why."""
+
+
 def _answer_errors(app: FastAPI, *, allow_decisions: bool, logins: bool) -> None:
     """Answer each request that fails with problem JSON."""
 
@@ -130,6 +134,8 @@ def _answer_errors(app: FastAPI, *, allow_decisions: bool, logins: bool) -> None
     def unknown(request: Request, error: HTTPException) -> JSONResponse:
         if error.status_code == 404:
             return problem(404, f"There is no {request.url.path} here: {INTERFACE}/openapi.json lists all paths.")
+        if why := next((why for kind, why in _UNREADABLE.items() if isinstance(error.__cause__, kind)), None):
+            return problem(400, f"body: {why}", SettingsError.__name__)
         if error.status_code != 405:
             answer = problem(error.status_code, str(error.detail))
             answer.headers.update(error.headers or {})

@@ -415,6 +415,16 @@ def test_half_of_a_surrogate_pair() -> None:
         given_text("a \ud800 b")
 
 
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [(b'{"text": "a \xff"}', "body: it is not valid UTF-8"), (b"[" * 100_000, "body: it is nested too deeply")],
+)
+def test_bodies_that_cannot_be_read(body: bytes, why: str) -> None:
+    headers = BEARER | {"Content-Type": "application/json"}
+    answer = TestClient(APP, base_url="http://127.0.0.1").post("/api/similar", headers=headers, content=body)
+    assert (answer.status_code, answer.json()["type"], answer.json()["detail"]) == (400, "SettingsError", why)
+
+
 def test_metrics_count_requests() -> None:
     app = asgi(Index("news", FakeClient()), token=TOKEN)
     browser = TestClient(app, base_url="http://127.0.0.1")
