@@ -356,7 +356,13 @@ def http_interface(
     return app
 
 
-_TYPES = {"str", "constrained-str", *(one.__name__ for one in (AddressQuery, VerdictQuery, PartsQuery))}
+_TYPES = {
+    "str",
+    "constrained-str",
+    "constrained-float",
+    "literal['auto']",
+    *(one.__name__ for one in (AddressQuery, VerdictQuery, PartsQuery)),
+}
 
 
 def _compared(index: Index, a: str | Address, b: str | Address, fields: Sequence[str]) -> Any:

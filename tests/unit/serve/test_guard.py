@@ -425,6 +425,13 @@ def test_bodies_that_cannot_be_read(body: bytes, why: str) -> None:
     assert (answer.status_code, answer.json()["type"], answer.json()["detail"]) == (400, "SettingsError", why)
 
 
+def test_a_value_of_several_types_is_named_once() -> None:
+    browser = TestClient(APP, base_url="http://127.0.0.1")
+    answer = browser.get("/api/contained?id=1&ignore_common=often", headers=BEARER)
+    parts = [part.partition(":")[0] for part in answer.json()["detail"].split("; ")]
+    assert (answer.status_code, parts) == (400, ["ignore_common", "ignore_common"])
+
+
 def test_metrics_count_requests() -> None:
     app = asgi(Index("news", FakeClient()), token=TOKEN)
     browser = TestClient(app, base_url="http://127.0.0.1")
