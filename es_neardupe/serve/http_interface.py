@@ -178,6 +178,7 @@ def http_interface(
         openapi_url="/openapi.json",
         responses={"4XX": _PROBLEM, "5XX": _PROBLEM},
         dependencies=[Depends(_check_names)],
+        redirect_slashes=False,
     )
 
     _answer_errors(app, allow_decisions=allow_decisions, logins=logins)

@@ -432,6 +432,12 @@ def test_a_value_of_several_types_is_named_once() -> None:
     assert (answer.status_code, parts) == (400, ["ignore_common", "ignore_common"])
 
 
+@pytest.mark.parametrize("method", ["GET", "DELETE"])
+def test_a_path_with_a_slash_at_its_end_is_unknown(method: str) -> None:
+    answer = client().request(method, "/api/decisions/", headers=BEARER)
+    assert (answer.status_code, answer.json()["type"]) == (404, "about:blank")
+
+
 def test_metrics_count_requests() -> None:
     app = asgi(Index("news", FakeClient()), token=TOKEN)
     browser = TestClient(app, base_url="http://127.0.0.1")
