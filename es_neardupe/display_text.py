@@ -72,7 +72,9 @@ def range_text(low: float, high: float | None) -> str:
 
 
 def size_text(size: int) -> str:
-    """A size in bytes as options accept it, at least as large."""
+    """A size in bytes as options accept it, at least as large; a tiny one, which they do not accept, in bytes."""
+    if size < 10**5:
+        return f"{size} B"
     unit, number = ("GB", 10**9) if size >= 10**9 else ("MB", 10**6)
     tenths = -(-size * 10 // number)
     return f"{tenths // 10}.{tenths % 10}{unit}".replace(".0", "")

@@ -182,6 +182,7 @@ def test_a_run_takes_no_more_than_the_limit_assumes() -> None:
 def test_sizes(text: str, size: int) -> None:
     assert parse_size(text) == parse_size(size) == size
     assert parse_size(size_text(size + 1)) > size
+    assert size_text(1) == "1 B"
 
 
 @pytest.mark.parametrize("text", ["", "2", "2G", "2gb", "-2GB", "0GB", "GB", "2 GB", "1e3GB", "٢GB"])
