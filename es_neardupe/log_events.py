@@ -57,7 +57,7 @@ def fields_of(record: logging.LogRecord) -> tuple[str, dict[str, Any]]:
 _SECRET = re.compile("password|passphrase|secret|token|api_key|header")
 """Names of arguments whose values are credentials, unless they name the file with them."""
 
-_TEXTS = {"text", "request"}
+_TEXTS = {"text", "request", "note"}
 """Arguments that may be texts."""
 
 _FILES = {"files", "paths"}

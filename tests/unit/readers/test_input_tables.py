@@ -760,3 +760,9 @@ def test_credentials_of_urls_are_not_logged() -> None:
     assert loggable_arguments({"files": files}) == {
         "files": ["s3://bucket/a.jsonl", "https://h/a", "https://h/a", "b@c?d.jsonl"]
     }
+
+
+def test_texts_are_not_logged() -> None:
+    assert loggable_arguments({"text": "private", "note": "private"}) == dict.fromkeys(
+        ["text", "note"], "(7 characters)"
+    )
