@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TypedDict, TypeVar,
 import typer
 
 from es_neardupe import options
+from es_neardupe.errors import SettingsError
 from es_neardupe.progress import Progress, silent
+from es_neardupe.wording import option
 
 if TYPE_CHECKING:
     from es_neardupe.index.index import Index
@@ -115,8 +117,10 @@ def on_engine(command: Callable[P, R]) -> Callable[P, R]:
     def run(*given: P.args, **named: P.kwargs) -> R:
         from es_neardupe.engines.chosen import engine_of
 
-        engine = cast("str | None", named.get("engine"))
-        with engine_of(engine, insecure=bool(named.get("insecure_engine"))) as opened:
+        engine, insecure = cast("str | None", named.get("engine")), bool(named.get("insecure_engine"))
+        if insecure and engine is None:
+            raise SettingsError(f"{option('insecure_engine')} is for {option('engine')}: give it too.")
+        with engine_of(engine, insecure=insecure) as opened:
             if opened is None:
                 return command(*given, **named)
             index = _index_of(given, named).on_engine(opened)

@@ -132,7 +132,7 @@ def enrich(
     started = time.monotonic()
     if slice is not None and (why := _wrong_slice(*slice)) is not None:
         raise SettingsError(why)
-    _check_together(new_only=new_only, check=check, all=all, since=since is not None)
+    _check_one_of(new_only=new_only, check=check, all=all, since=since is not None)
     if run["engine"] is not None and (slice is not None or show_requests):
         raise SettingsError(
             f"{option('engine')} and {option('slice' if slice else 'show_requests')} are given: omit one of them."
@@ -209,6 +209,12 @@ def _unsuited(index: Index, lengths: Mapping[int, int]) -> UnsuitedTexts | None:
     from es_neardupe.candidates.detection import unsuited_lengths
 
     return unsuited_lengths(index.settings, list(Counter(lengths).elements()))
+
+
+def _check_one_of(**given: bool) -> None:
+    """Raise `SettingsError` if several of these options are given."""
+    first, *others = [name for name, is_given in given.items() if is_given] or [""]
+    _check_together(**dict.fromkeys([first, *others], True))
 
 
 def _check_together(**given: bool) -> None:

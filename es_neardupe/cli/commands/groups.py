@@ -91,12 +91,14 @@ def groups(
         for option, value in (("--keep-policy", keep_policy), ("--bulk", bulk)):
             if value is not None:
                 raise typer.BadParameter(f"{option} requires --suggest-keep.")
+    if suggest_keep and given["related"]:
+        raise typer.BadParameter("--suggest-keep is about one group, or about all: leave out --related.")
     if suggest_keep and fields:
         raise typer.BadParameter("--suggest-keep shows no fields: leave out --field.")
     if history is not None:
-        if suggest_keep or group is not None or top is not None or output is not None:
+        if suggest_keep or group is not None or top is not None or output is not None or given["related"]:
             raise typer.BadParameter(
-                "--history shows one group: leave out --suggest-keep, --group, --top and --output."
+                "--history shows one group: leave out --suggest-keep, --group, --related, --top and --output."
             )
         return _show_history(group_history(open_index(index, prefix), history), as_json)
     _check_files(output, bulk)

@@ -115,6 +115,7 @@ def metrics(index: str, lag: Lag) -> tuple[CollectorRegistry, Callable[[Round], 
 
 
 _METRICS = "Metrics"
+_LOCALHOST = "127.0.0.1"
 
 
 @with_options_of(library, summary=False)
@@ -133,7 +134,7 @@ def watch(
     ] = None,
     metrics_host: Annotated[
         str, typer.Option(metavar="HOST", help="Address on which to serve metrics.", rich_help_panel=_METRICS)
-    ] = "127.0.0.1",
+    ] = _LOCALHOST,
     max_rate: options.MaxRate = None,
     max_load: options.MaxLoad = None,
     prefix: options.Prefix = DEFAULT_PREFIX,
@@ -154,6 +155,8 @@ def watch(
     """
     from es_neardupe.commands.watch.rounds import Lag
 
+    if metrics_port is None and metrics_host != _LOCALHOST:
+        raise typer.BadParameter("--metrics-host requires --metrics-port.")
     check_output(failures)
     stop, lag = Event(), Lag()
     with ExitStack() as stack:

@@ -179,7 +179,7 @@ def distribution(
     started = time.monotonic()
     if plot is not None:
         check_plot(str(plot))
-    names = names_of_measures(measure, whitespace=whitespace)
+    names = names_of_measures(measure, whitespace=whitespace, matching=matching, shingle=shingle)
     check_seed(seed)
     labels_of_file = None if labels is None else read_labels(str(labels))
     index = opened(index, texts=True)

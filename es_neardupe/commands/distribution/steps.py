@@ -29,6 +29,7 @@ from es_neardupe.records import Address, FingerprintColumns, Reference, TextClas
 from es_neardupe.similarity.formulas import Weights
 from es_neardupe.similarity.histogram import Histogram, binned
 from es_neardupe.similarity.measure import (
+    ALIGNED,
     Measure,
     measure_name,
     measure_size,
@@ -54,15 +55,31 @@ _BEFORE, _WORDS, _CHARS = 3, 15, 120
 """Of an excerpt: words before the first difference, maximum number of words and of characters."""
 
 
-def names_of_measures(measure: Sequence[MeasureName | str] | None, *, whitespace: bool) -> list[MeasureName]:
-    """The measures, each once. Raises `SettingsError` for an unknown name."""
+def names_of_measures(
+    measure: Sequence[MeasureName | str] | None,
+    *,
+    whitespace: bool,
+    matching: str = Matching.LITERAL.value,
+    shingle: Sequence[int | str] | None = None,
+) -> list[MeasureName]:
+    """The measures, each once. Raises `SettingsError` for an unknown name, and for an option without effect on them."""
     usual = MeasureName.BAG if whitespace else MeasureName.RESEMBLANCE
     names = list(dict.fromkeys(map(named_measure, measure or (usual,))))
     if whitespace and MeasureName.BAG not in names:
         raise SettingsError(
             f"{option('whitespace')} is for the measure bag, not for {', '.join(one.value for one in names)}."
         )
+    if matching != Matching.LITERAL.value:
+        _check_effect("matching", names, [one for one in MeasureName if one in ALIGNED])
+    if shingle:
+        _check_effect("shingle", names, [one for one in MeasureName if one is not MeasureName.EDIT])
     return names
+
+
+def _check_effect(name: str, names: Sequence[MeasureName], has_effect: Sequence[MeasureName]) -> None:
+    """Raises `SettingsError` for an option that has an effect on none of the measures."""
+    if not {*names} & {*has_effect}:
+        raise SettingsError(f"{option(name)} is for the measures {', '.join(one.value for one in has_effect)}.")
 
 
 def check_seed(seed: int) -> None:

@@ -9,11 +9,15 @@ import typer
 from es_neardupe import options
 from es_neardupe.errors import SettingsError
 from es_neardupe.options import FoldAction
+from es_neardupe.wording import option
 
 if TYPE_CHECKING:
     from es_neardupe.commands.fold.steps import FoldReport
     from es_neardupe.index.index import Index
 
+
+_OVERSAMPLE = 5
+"""Hits requested for each hit of a page, by default."""
 
 Oversample = Annotated[
     int,
@@ -25,7 +29,7 @@ def fold(
     index: Index,
     action: str = "show",
     *,
-    oversample: Oversample = 5,
+    oversample: Oversample = _OVERSAMPLE,
     dry_run: options.DryRun = False,
     show_requests: options.ShowRequests = 0,
 ) -> FoldReport:
@@ -53,6 +57,8 @@ def fold(
         wanted = FoldAction(action)
     except ValueError:
         raise SettingsError(f"Unknown action {action!r}: choose {', '.join(FoldAction)}.") from None
+    if oversample != _OVERSAMPLE and wanted is not FoldAction.INSTALL:
+        raise SettingsError(f"{option('oversample')} is an option of the action install.")
     dry_client = DryRunClient(index.server, show_requests, dry_run=dry_run)
     writer = dry_client if dry_run else index.server
     index = opened(index)

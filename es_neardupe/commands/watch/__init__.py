@@ -37,6 +37,9 @@ def parse_duration(value: Any) -> float:
     return seconds
 
 
+_EVERY = 30.0
+"""Seconds between two rounds, by default."""
+
 Every = Annotated[
     float,
     typer.Option(
@@ -59,7 +62,7 @@ CheckEvery = Annotated[
 def watch(
     index: Index,
     *,
-    every: Every = 30.0,
+    every: Every = _EVERY,
     once: Once = False,
     since: options.Since = None,
     check_every: CheckEvery = 0,
@@ -102,6 +105,9 @@ def watch(
         raise SettingsError(
             f"The time between rounds must be more than 0 and at most a day, and {option('check_every')} 0 or more."
         )
+    if once and (every != _EVERY or check_every > 1):
+        name = option("check_every" if every == _EVERY else "every")
+        raise SettingsError(f"{name} is for several rounds, and {option('once')} runs one: omit one of them.")
     started = time.monotonic()
     stop, lag = stop or Event(), lag or Lag()
     number = failures = failed = 0
