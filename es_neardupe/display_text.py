@@ -132,6 +132,6 @@ def named(document: Located, several: bool) -> str:
 
 def validation_message(error: Mapping[str, Any]) -> str:
     """The message of one of pydantic's errors, without the words that it puts before those of a `ValueError`."""
-    if error["type"] == "string_unicode":
+    if error.get("type") == "string_unicode":
         return "contains half of a surrogate pair; allowed: valid Unicode"
     return str(error["msg"]).removeprefix("Value error, ")
