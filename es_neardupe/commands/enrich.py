@@ -213,8 +213,9 @@ def _unsuited(index: Index, lengths: Mapping[int, int]) -> UnsuitedTexts | None:
 
 def _check_one_of(**given: bool) -> None:
     """Raise `SettingsError` if several of these options are given."""
-    first, *others = [name for name, is_given in given.items() if is_given] or [""]
-    _check_together(**dict.fromkeys([first, *others], True))
+    names = list(given)
+    for place in range(len(names)):
+        _check_together(**{name: given[name] for name in names[place:]})
 
 
 def _check_together(**given: bool) -> None:
