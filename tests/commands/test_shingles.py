@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -159,6 +160,14 @@ def test_documents_without_keys(filled: str, client: Client, server_cli: Cli) ->
     assert f"has no keys, or changed since it got them: run `es-neardupe enrich {filled}`." in shown.err
     NearDupe(filled, client).enrich()
     assert server_cli("shingles", filled, "new", "--json").json["stored"]["equal"]
+
+
+def test_a_text_that_is_not_valid_unicode(filled: str, client: Client) -> None:
+    news = NearDupe(filled, client)
+    id = hits(client, filled)[0]["_id"]
+    for call in (news.shingles, news.similar, partial(news.compare, id)):
+        with pytest.raises(InputError, match="`text` contains half of a surrogate pair"):
+            call(text="a \ud800 b")
 
 
 def test_a_document_by_its_address(filled: str, client: Client) -> None:

@@ -297,5 +297,5 @@ def test_what_is_no_duration(text: str, cli: Cli) -> None:
 
 def test_the_time_between_rounds(client: Client) -> None:
     for wrong in ({"every": 0}, {"every": float("nan")}, {"every": 86_401}, {"check_every": -1}):
-        with pytest.raises(SettingsError, match="time between rounds|must be 0 or more"):
+        with pytest.raises(SettingsError, match=r"time between rounds|must be 0 or more"):
             NearDupe("news", client).watch(**wrong)
