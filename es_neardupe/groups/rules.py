@@ -25,8 +25,8 @@ from es_neardupe.errors import SettingsError
 from es_neardupe.index import mapping
 from es_neardupe.index.index import Index
 from es_neardupe.index.migration_state import next_prefix, replaced_prefix
-from es_neardupe.index.settings import check_names
 from es_neardupe.index.target import IndexTarget
+from es_neardupe.lists import check_list
 from es_neardupe.options import DECIDING, Linkage, MeasureName
 from es_neardupe.server.client import path
 from es_neardupe.stored_json import StoredJson
@@ -161,7 +161,8 @@ def rules_of(
         known = ", ".join(one.value for one in Linkage)
         raise SettingsError(f"Unknown linkage {str(linkage)!r}. Known: {known}.") from None
     principal = before.principal.name if principal is None else principal
-    check_names(option("within"), within)
+    if within is not None:
+        check_list("within", within)
     within = [str(one) for one in before.within] if within is None else within
     across = str(before.across) if across is None and before.across else across
     window = str(before.window) if window is None and before.window else window

@@ -31,12 +31,6 @@ def check_prefix(prefix: str) -> None:
         raise SettingsError(f"The prefix {prefix!r} is not valid: use a letter, then letters, digits, _ or -.")
 
 
-def check_names(option: str, names: object) -> None:
-    """Raises `SettingsError` for one name in place of several."""
-    if isinstance(names, str):
-        raise SettingsError(f"{option} must be a list, not one text: [{names!r}].")
-
-
 _NUMBERS = {
     **dict.fromkeys(("threshold", "detection", "min"), Real),
     **dict.fromkeys(("shingle", "permutations", "bands", "rows", "agree", "sample_mod"), Integral),
