@@ -258,6 +258,15 @@ def test_audit_reports_the_precision_as_judged_by_reviewers(client: Client, inde
     )
 
 
+def test_audit_counts_all_pairs_of_a_decision_about_several_texts(client: Client, index_name: str) -> None:
+    news = begun(client, index_name)
+    news.decide(parts=[["a", "b"], ["c"], ["x1"]], author="ann")
+    found = news.audit(sample=5).reviewed
+    assert found is not None
+    assert (found.pairs, found.same, found.different, found.below_different) == (6, 1, 2, 3)
+    assert found.precision == 1 / 3
+
+
 def test_contradictions_are_refused_until_one_is_withdrawn(client: Client, index_name: str) -> None:
     news = begun(client, index_name)
     news.decide("same", "a", ["b"], author="ann")

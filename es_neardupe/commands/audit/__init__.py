@@ -112,7 +112,7 @@ def audit(
         precision_without_boilerplate=claims.share_without(held, progress) if len(claims) and held.clusters else None,
         wrong=tuple(wrong[:EXAMPLES]),
         related=related_counts(index),
-        reviewed=reviewed(index, scope.corpus, minimum),
+        reviewed=reviewed(index, scope, minimum, progress),
         advice=advice(index.target, minimum, counts, whole),
         seconds=time.monotonic() - started,
     )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -32,14 +33,14 @@ from es_neardupe.commands.audit.why_missed import (
 )
 from es_neardupe.errors import IndexUnusable, SettingsError
 from es_neardupe.groups.clusters import RelatedCounts
-from es_neardupe.groups.decisions import Decision, Decisions, Verdict, agreed_verdict
+from es_neardupe.groups.decisions import ContentPair, Decisions, Verdict, agreed_verdict
 from es_neardupe.groups.registry import Registry
 from es_neardupe.index import queries
 from es_neardupe.index.index import Index
 from es_neardupe.index.slices import address_hashes
 from es_neardupe.index.stored_fields import decode_grouping, stored_fields
 from es_neardupe.index.target import IndexTarget
-from es_neardupe.keys.arrays import U64, Numbers
+from es_neardupe.keys.arrays import U64, Floats, Numbers
 from es_neardupe.keys.scheme import choose_bands
 from es_neardupe.keys.shingles import features
 from es_neardupe.keys.text import packed_hashes
@@ -67,40 +68,6 @@ _TOLERANCE = 1e-9
 
 _STORED_TOLERANCE = 1e-6
 """Rounding error of a stored similarity, which a server may return as a 32-bit float."""
-
-
-def reviewed(index: Index, corpus: FingerprintColumns, minimum: float) -> ReviewedPairs | None:
-    """What reviewers say about pairs. The similarity was computed when a pair was decided; it is still that of the
-    texts, since a decision is about the words of both."""
-    by_pair: dict[tuple[str, ...], list[Decision]] = defaultdict(list)
-    for one in Decisions(index).all():
-        if one.verdict.decides and one.withdrawn is None and one.similarity is not None:
-            by_pair[one.between].append(one)
-    if not by_pair:
-        return None
-    hashes = packed_hashes([content for pair in by_pair for content in pair]).reshape(-1, 2)
-    low, high = np.isin(hashes, corpus.content).T
-    counts: Counter[str] = Counter()
-    for some, known in zip(by_pair.values(), (low & high).tolist(), strict=True):
-        verdict = agreed_verdict({one.author: one.verdict for one in some})
-        if not known:
-            counts["gone"] += 1
-        elif verdict is None:
-            counts["disputed"] += 1
-        else:
-            similar = (some[0].similarity or 0) >= minimum
-            counts[f"{'' if similar else 'below_'}{verdict.value}"] += 1
-    same, different = counts[Verdict.SAME.value], counts[Verdict.DIFFERENT.value]
-    return ReviewedPairs(
-        pairs=len(by_pair),
-        same=same,
-        different=different,
-        below_same=counts["below_same"],
-        below_different=counts["below_different"],
-        disputed=counts["disputed"],
-        gone=counts["gone"],
-        precision=same / (same + different) if same + different else None,
-    )
 
 
 def check_seed(seed: int) -> None:
@@ -175,6 +142,57 @@ def pairs_of_sample(scope: _AuditScope, texts: SampleTexts, index: Index, progre
         yield found._replace(others=found.others.among(scope.candidacy))
 
 
+def _verifier(index: Index, scope: _AuditScope) -> Verifier:
+    """Compares texts by their resemblance."""
+    measure = Measure(shingle=index.settings.shingle, unit=index.settings.unit)
+    workers = ComparingWorkers.of(index, measure)
+    return Verifier(index.client, index.settings, scope.corpus, scope.classes, measure, workers=workers)
+
+
+def reviewed(index: Index, scope: _AuditScope, minimum: float, progress: Progress) -> ReviewedPairs | None:
+    """What reviewers say about pairs of the index, compared by their current texts. A decision about more than two
+    texts counts as all its pairs."""
+    decided = Decisions(index).pairs()
+    if not decided:
+        return None
+    similarity = _similarity_of_contents(index, scope, list(decided), progress)
+    counts: Counter[str] = Counter()
+    for said, value in zip(decided.values(), similarity.tolist(), strict=True):
+        verdict = agreed_verdict(said)
+        if math.isnan(value):
+            counts["gone"] += 1
+        elif verdict is None:
+            counts["disputed"] += 1
+        else:
+            counts[f"{'' if value >= minimum else 'below_'}{verdict.value}"] += 1
+    same, different = counts[Verdict.SAME.value], counts[Verdict.DIFFERENT.value]
+    return ReviewedPairs(
+        pairs=len(decided),
+        same=same,
+        different=different,
+        below_same=counts["below_same"],
+        below_different=counts["below_different"],
+        disputed=counts["disputed"],
+        gone=counts["gone"],
+        precision=same / (same + different) if same + different else None,
+    )
+
+
+def _similarity_of_contents(
+    index: Index, scope: _AuditScope, pairs: Sequence[ContentPair], progress: Progress
+) -> Floats:
+    """The similarity of pairs of contents; NaN if no document has one of them any more."""
+    wanted = packed_hashes([content for pair in pairs for content in pair])
+    known, first = np.unique(scope.corpus.content[scope.classes.first], return_index=True)
+    place = np.minimum(np.searchsorted(known, wanted), max(len(known) - 1, 0))
+    number = np.where(known[place] == wanted, first[place], -1) if len(known) else np.full(len(wanted), -1)
+    left, right = number.reshape(-1, 2).T
+    similarity = np.full(len(pairs), np.nan)
+    both = np.flatnonzero((left >= 0) & (right >= 0))
+    similarity[both] = _verifier(index, scope).similarities(left[both], right[both], progress)
+    return similarity
+
+
 class VerifiedPairsCheck:
     """Check of the candidate pairs with a sampled document that verification finds similar.
 
@@ -184,9 +202,7 @@ class VerifiedPairsCheck:
     def __init__(self, index: Index, scope: _AuditScope, minimum: float, progress: Progress) -> None:
         self._index, self._corpus, self._classes, self._minimum = index, scope.corpus, scope.classes, minimum
         self._candidacy = scope.candidacy
-        measure = Measure(shingle=index.settings.shingle, unit=index.settings.unit)
-        workers = ComparingWorkers.of(index, measure)
-        self._verifier = Verifier(index.client, index.settings, scope.corpus, scope.classes, measure, workers=workers)
+        self._verifier = _verifier(index, scope)
         sampled = np.zeros(len(scope.classes), np.bool_)
         sampled[scope.sample.classes[scope.sample.condition == FOUND]] = True
         touched = sampled[scope.left] | sampled[scope.right]
