@@ -64,6 +64,11 @@ def defaults(client: Client, name: str) -> dict[str, str | None]:
     return {index: one["settings"].get(DEFAULT) for index, one in stored.items()}
 
 
+def folding_check(news: NearDupe) -> tuple[str, str] | None:
+    """The level and the message of `doctor` about folding."""
+    return next(((one.level, one.message) for one in news.doctor() if one.name == "folding"), None)
+
+
 def test_install_show_remove(
     client: Client, index_name: str, story: str, server_cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -107,12 +112,18 @@ def test_indices_share_a_pipeline(client: Client, index_name: str, story: str) -
     alias = NearDupe(index_name, client)
     assert NearDupe(one, client).fold("install").state == "folded"
     assert alias.fold().state == "partly"
+    assert folding_check(alias) == ("warning", f"1 of 2 indices is folded: run `es-neardupe fold {index_name} install`")
     assert alias.fold("install").changed == (other,)
     assert found(client, index_name) == 6, "documents of different indices have groups of their own"
     assert NearDupe(one, client).fold("remove").changed == (one,)
     assert (found(client, one), found(client, other), len(pipelines(client, story))) == (6, 3, 1)
-    assert alias.fold("remove").changed == (other,)
+    client.request("PUT", path(other, "_settings"), body={DEFAULT: None})
+    fold = f"es-neardupe fold {index_name}"
+    message = f"no index is folded, but the search pipeline is stored: run `{fold} install` or `{fold} remove`"
+    assert (alias.fold().state, folding_check(alias)) == ("unused", ("warning", message))
+    assert alias.fold("remove").changed == ()
     assert (found(client, index_name), pipelines(client, story)) == (12, set())
+    assert (alias.fold().state, folding_check(alias)) == ("not folded", None)
 
 
 @pytest.mark.parametrize("kind", ["stream", "alias"])
@@ -171,6 +182,7 @@ def test_another_pipeline_is_not_replaced(client: Client, index_name: str, story
         news.fold("install")
     assert (news.fold().state, news.fold("remove").changed) == ("other", ())
     assert (defaults(client, index_name), pipelines(client, story)) == ({index_name: theirs}, {theirs})
+    assert folding_check(news) is None
     client.request("PUT", path(index_name, "_settings"), body={DEFAULT: None})
     changed = f"es-neardupe-fold-{story}-x5"
     client.request("PUT", path("_search", "pipeline", changed), body=processors)

@@ -35,6 +35,7 @@ This changes what every reader of the index gets, unless its request has the par
 _STATES = {
     "folded": "folded: searches return one hit of each group",
     "not folded": "not folded",
+    "unused": "not folded, but its search pipeline is stored: run `{fold} install` or `{fold} remove`",
     "partly": "only some of its indices are folded: run `{fold} install` again",
     "missing": "an index names a search pipeline that does not exist, so searches fail: if it is one of es-neardupe, "
     "`install` stores it again, and `remove` removes the setting",

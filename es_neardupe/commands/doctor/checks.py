@@ -337,19 +337,33 @@ def pipeline(index: Index) -> Iterator[Check]:
 
 
 def check_folding(index: Index) -> Iterator[Check]:
-    """The default search pipelines: missing ones, and whether those of `fold` find a group in each document. A user who
-    may not read pipelines gets no answer."""
+    """The default search pipelines: missing ones, and whether those of `fold` find a group in each document of all
+    indices. A user who may not read pipelines gets no answer."""
     with suppress(Forbidden):
         name, field, pipelines = index.name, index.settings.group_field, folding.default_pipelines(index)
-        if missing := folding.missing_pipelines(index.server, pipelines):
-            (some, pipeline), *_ = missing.items()
-            ours = (
-                f"`{command('fold', name)} remove` removes it from the settings of the index, and `install` stores it"
-            )
-            how = ours if folding.is_ours(pipeline) else "store it again, or remove it from the settings of the index"
+        state, fold = folding.state(index, pipelines), command("fold", name)
+        ours = {one for one, pipeline in pipelines.items() if folding.is_ours(pipeline, field)}
+        if state == "missing":
+            (some, pipeline), *_ = folding.missing_pipelines(index.server, pipelines).items()
+            how = "store it again, or remove it from the settings of the index"
+            if folding.is_ours(pipeline):
+                how = f"`{fold} remove` removes it from the settings of the index, and `install` stores it"
             message = f"the default search pipeline {pipeline} of {some} is missing, so searches fail: {how}"
             yield Check("folding", "error", message)
-        elif field is not None and any(folding.is_ours(one, field) for one in pipelines.values()):
+        elif state == "unused":
+            message = f"no index is folded, but the search pipeline is stored: run `{fold} install` or `{fold} remove`"
+            yield Check("folding", "warning", message)
+        elif state == "partly":
+            message = f"{len(ours):,} of {counted(len(pipelines), 'index', 'indices')} {'is' if len(ours) == 1 else 'are'} folded: run `{fold} install`"
+            yield Check("folding", "warning", message)
+        elif state == "other" and ours:
+            (some, pipeline), *_ = ((one, its) for one, its in pipelines.items() if its and one not in ours)
+            message = (
+                f"{some} has the default search pipeline {pipeline}, so a search of all indices is not folded: remove "
+                f"it from the settings of the index, then run `{fold} install`"
+            )
+            yield Check("folding", "warning", message)
+        elif state == "folded":
             without = index.plain_documents.count({"bool": {"must_not": [{"exists": {"field": field}}]}})
             message = f"searches return one hit of each group, by {field}"
             if without:

@@ -47,7 +47,7 @@ def fold(
     >>> news.fold().state
     'not folded'
     """
-    from es_neardupe.commands.fold.steps import FoldReport, checked, counted_documents, state
+    from es_neardupe.commands.fold.steps import FoldReport, checked, counted_documents
     from es_neardupe.index.index import opened
     from es_neardupe.index.on_server import folding
     from es_neardupe.index.permissions import check_sees_all
@@ -81,7 +81,7 @@ def fold(
     return FoldReport(
         index=index.name,
         action=wanted.value,
-        state=state(index, after, stored=name),
+        state=folding.state(index, after, stored=name),
         pipelines=pipelines,
         group_field=field,
         pipeline=name,

@@ -20,9 +20,7 @@ class FoldReport:
     index: str
     action: str
     state: str
-    """``folded``, ``not folded``, ``partly`` (some of the indices), ``missing`` (an index names a pipeline that does
-    not exist), ``other`` (an index has another pipeline), or ``unsupported`` (a server without search pipelines); after
-    the action."""
+    """After the action; see `folding.state`."""
     pipelines: Mapping[str, str | None]
     """Concrete index -> its default search pipeline before the action."""
     group_field: str | None
@@ -85,17 +83,3 @@ def checked(index: Index, pipelines: Mapping[str, str | None], without: int) -> 
             f"one hit would stand for all of them: run `{command('enrich', name)}` first."
         )
     return field
-
-
-def state(index: Index, pipelines: Mapping[str, str | None], *, stored: str | None) -> str:
-    """The state of indices with these default pipelines. ``stored``: one that exists, or would after a dry run."""
-    field, names = index.settings.group_field, set(pipelines.values())
-    if not index.client.server.has_search_pipelines:
-        return "unsupported"
-    if folding.missing_pipelines(index.server, {one: name for one, name in pipelines.items() if name != stored}):
-        return "missing"
-    if any(name is not None and not folding.is_ours(name, field) for name in names):
-        return "other"
-    if None not in names:
-        return "folded"
-    return "not folded" if len(names) == 1 else "partly"

@@ -6,7 +6,7 @@ several indices with different ones. Its name and its description mark it; one t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -70,6 +70,25 @@ def missing_pipelines(client: Client, names: Mapping[str, str | None]) -> dict[s
     return {index: name for index, name in names.items() if name in gone}
 
 
+def state(index: IndexHandle, pipelines: Mapping[str, str | None], *, stored: str | None = None) -> str:
+    """The state of the indices with these default pipelines: ``folded``, ``partly`` (some of the indices),
+    ``not folded``, ``unused`` (not folded, but a pipeline of ours is stored that no index uses), ``missing`` (an index
+    names a pipeline that does not exist), ``other`` (an index has another pipeline), or ``unsupported`` (a server
+    without search pipelines). ``stored``: a pipeline that exists, or would after a dry run."""
+    field, names = index.settings.group_field, set(pipelines.values())
+    if not index.client.server.has_search_pipelines:
+        return "unsupported"
+    if missing_pipelines(index.server, {one: name for one, name in pipelines.items() if name != stored}):
+        return "missing"
+    if any(name is not None and not is_ours(name, field) for name in names):
+        return "other"
+    if None not in names:
+        return "folded"
+    if len(names) > 1:
+        return "partly"
+    return "unused" if field is not None and unused_pipelines(index.server, field, pipelines) else "not folded"
+
+
 def fold(client: Client, indices: Sequence[str], group_field: str, oversample: int) -> None:
     """Store the pipeline, then make it the default of concrete indices. Can be repeated. Raises as `store_pipeline`."""
     name = store_pipeline(client, group_field, oversample)
@@ -124,18 +143,17 @@ def unfold(client: Client, pipelines: Mapping[str, str | None], group_field: str
     folded = tuple(index for index, name in pipelines.items() if is_ours(name, group_field))
     for index in folded:
         client.request("PUT", path(index, "_settings"), body={DEFAULT_PIPELINE: None})
-    with suppress(Forbidden):
-        for name in _unused(client, group_field, set(folded)):
-            client.request("DELETE", path("_search", "pipeline", name))
+    for name in unused_pipelines(client, group_field, folded):
+        client.request("DELETE", path("_search", "pipeline", name))
     return folded
 
 
-def _unused(client: Client, group_field: str, unfolded: set[str]) -> list[str]:
-    """The pipelines of ours for a group field that no index has as its default, other than the ``unfolded`` ones."""
-    try:
+def unused_pipelines(client: Client, group_field: str, unfolded: Collection[str] = ()) -> list[str]:
+    """The pipelines of ours for a group field that no index has as its default, other than the ``unfolded`` ones. None
+    if this user may not see which indices use them."""
+    with suppress(Forbidden, NotFound):
         stored: Mapping[str, Any] = client.request("GET", path("_search", "pipeline", f"{_of_field(group_field)}*"))
-    except NotFound:
-        return []
-    every = Definitions(client, "*").settings(DEFAULT_PIPELINE, expand_wildcards="all")
-    used = {one.get(DEFAULT_PIPELINE) for index, one in every.items() if index not in unfolded}
-    return sorted(name for name in stored if is_ours(name, group_field) and name not in used)
+        every = Definitions(client, "*").settings(DEFAULT_PIPELINE, expand_wildcards="all")
+        used = {one.get(DEFAULT_PIPELINE) for index, one in every.items() if index not in unfolded}
+        return sorted(name for name in stored if is_ours(name, group_field) and name not in used)
+    return []
