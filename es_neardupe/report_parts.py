@@ -78,7 +78,7 @@ class LoadScope:
 class GroupScope:
     """Documents of the index, and those that ``group`` processed: ``affected = sum(states) + corrupt``.
 
-    ``affected = untouched + corrupt`` + the sum of the writes, and ``documents = grouped + alone + stale + corrupt``.
+    ``affected = untouched + corrupt`` + the sum of the writes, ``documents = grouped + alone + untouched + corrupt``.
     """
 
     documents: int
@@ -94,7 +94,8 @@ class GroupScope:
     states: Mapping[str, int]
     """Processed documents with a readable fingerprint, by state."""
     stale: int
-    """Processed documents that were changed since they were fingerprinted, or deleted: they are in no group."""
+    """Processed documents that were changed since they were fingerprinted, and are alone until ``enrich`` has read
+    them, or were deleted: they are in no group."""
     untouched: int
     """Of the stale ones, those to which nothing was written: deleted, or grouped with one that was."""
     corrupt: int

@@ -65,6 +65,21 @@ def next_run(index: Index) -> NextRun:
     return NextRun(found["waiting"], lost=known and lost, decisions=decisions)
 
 
+def written_since_enrich(index: Index, feed: ChangeFeed) -> int:
+    """The number of documents that were written since the last ``enrich``, so that their texts can have changed: those
+    with keys, or with a sidecar all. It is 0 if a sidecar's group ids are written into the documents. ``feed``: of the
+    texts."""
+    documents = index.target.within()
+    if not index.storage.sidecars:
+        documents = queries.all_of(documents, queries.fingerprinted(index.fields, index.scheme_id))
+    elif index.storage.groups_in_documents:
+        return 0
+    changed = {shard: query for shard in feed.shards if (query := feed.changed(shard)) is not None}
+    return sum(
+        index.plain_documents.count(queries.all_of(documents, query), shard=shard) for shard, query in changed.items()
+    )
+
+
 def waiting_of_deleted(index: Index) -> int:
     """The number of entries of a sidecar that wait, but belong to deleted documents: ``enrich`` removes them. If more
     wait than a page has, it is 0 as soon as a document is found."""

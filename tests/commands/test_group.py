@@ -403,7 +403,7 @@ def test_other_features_need_whole_runs(client: Client, index_name: str) -> None
     assert again.scope.reason == "the measure uses more than the words that keys are made from"
 
 
-def test_a_former_principal_with_another_text_is_alone(client: Client, index_name: str) -> None:
+def test_a_former_principal_with_another_text_is_alone(client: Client, index_name: str, server_cli: Cli) -> None:
     """At once, although it has the keys of its old text until the next enrich; its group has another principal."""
     texts = dict(zip(("p", "m1", "m2"), family("former", 3), strict=True))
     texts["p"] += " and a few words more"
@@ -416,7 +416,12 @@ def test_a_former_principal_with_another_text_is_alone(client: Client, index_nam
     assert [stored[one]["group"] == id for one in ("p", "m1", "m2")] == [False, True, True]
     assert [stored["p"]["principal"], stored["p"]["similarity"]] == [True, 1]
     assert members(client, index_name) == {id: {"m1", "m2"}}
+    news = NearDupe(index_name, client)
+    counts = [one.groups for one in (news.group(check=True), news.group(), news.group(rebuild=True))]
+    assert {(one.count, one.grouped, one.alone) for one in counts} == {(1, 2, 6)}
     assert NearDupe(index_name, client).group(check=True).scope.affected == 0
+    shown = server_cli("group", index_name)
+    assert "1 document was written since the last enrich: if its text has changed, run" in shown.err
     regroup(client, index_name)
     assert ours(client, index_name)["p"]["group"] != id
     assert_settled(client, index_name)

@@ -182,7 +182,7 @@ def test_an_application_writes_while_we_enrich_and_group(client: Client, index_n
             grouped = NearDupe(index_name, client).group(batch=batch)
             assert (
                 grouped.scope.documents
-                == grouped.groups.grouped + grouped.groups.alone + grouped.scope.stale + grouped.scope.corrupt
+                == grouped.groups.grouped + grouped.groups.alone + grouped.scope.untouched + grouped.scope.corrupt
             )
             assert grouped.writes.refused == grouped.scope.corrupt == 0
             NearDupe(index_name, client).groups()
@@ -255,7 +255,7 @@ def test_changed_and_deleted_between_reading_and_verifying(client: Client, index
 
     report = NearDupe(index_name, client).group(rebuild=True, progress=at("verifying pairs", meanwhile))
     assert report.scope.stale == 4  # f000-0, copy2, f002-0, f003-2; f001-1 does not exist
-    assert report.scope.documents == report.groups.grouped + report.groups.alone + report.scope.stale
+    assert report.scope.documents == report.groups.grouped + report.groups.alone + report.scope.untouched
     after = ours(client, index_name)
     for one in ("f000-0", "copy2", "f002-0"):  # alone, with the keys of the old text
         assert after[one] == before[one] | {"group": after[one]["group"], "principal": True, "similarity": 1}

@@ -514,7 +514,7 @@ def _of_run(case: Case, affected: set[str]) -> JSON:
         "groups": {
             "count": len(made.groups),
             "grouped": sum(made.sizes),
-            "alone": len(processed) - len(stale) - len(corrupt) - sum(made.sizes),
+            "alone": len(processed) - len(corrupt) - sum(made.sizes),
             "largest": max(made.sizes),
             "min_similarity": min(values),
             "related": _related(index, made, minimum),

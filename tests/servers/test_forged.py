@@ -105,7 +105,7 @@ def test_fields_of_documents(grouped: str, client: Client, server_cli: Cli, tmp_
     assert (
         report.scope.documents
         == again.scope.documents
-        == again.groups.grouped + again.groups.alone + again.scope.stale + again.scope.corrupt
+        == again.groups.grouped + again.groups.alone + again.scope.untouched + again.scope.corrupt
     )
     assert NearDupe(grouped, client).enrich(all=True).writes.refused == 0
     settled = NearDupe(grouped, client).group()

@@ -304,8 +304,7 @@ def reconcile(name: str, report: Any) -> None:
         assert report.writes.written == sum(report.writes.states.values())
     if name == "group":
         scope, pairs, groups = report.scope, report.pairs, report.groups
-        left = scope.stale + scope.corrupt
-        assert scope.documents == groups.grouped + groups.alone + left
+        assert scope.documents == groups.grouped + groups.alone + scope.untouched + scope.corrupt
         assert scope.affected == sum(scope.states.values()) + scope.corrupt
         assert scope.affected == report.writes.total + scope.untouched + scope.corrupt
         assert scope.untouched <= scope.stale

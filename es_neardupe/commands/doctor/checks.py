@@ -21,8 +21,7 @@ from es_neardupe.errors import (
 from es_neardupe.groups.incremental import damaged_clusters
 from es_neardupe.groups.read import read_groups
 from es_neardupe.groups.registry import Registry
-from es_neardupe.groups.waiting import next_run, of_deleted, waiting_of_deleted
-from es_neardupe.index import queries
+from es_neardupe.groups.waiting import next_run, of_deleted, waiting_of_deleted, written_since_enrich
 from es_neardupe.index.hidden_indices import HiddenIndex, check_names, hidden_index_name
 from es_neardupe.index.index import Index
 from es_neardupe.index.mapping import WHOLE_TEXTS, check_source, check_text_fields, fields_with_texts
@@ -354,7 +353,10 @@ def check_folding(index: Index) -> Iterator[Check]:
             message = f"no index is folded, but the search pipeline is stored: run `{fold} install` or `{fold} remove`"
             yield Check("folding", "warning", message)
         elif state == "partly":
-            message = f"{len(ours):,} of {counted(len(pipelines), 'index', 'indices')} {'is' if len(ours) == 1 else 'are'} folded: run `{fold} install`"
+            are = "is" if len(ours) == 1 else "are"
+            message = (
+                f"{len(ours):,} of {counted(len(pipelines), 'index', 'indices')} {are} folded: run `{fold} install`"
+            )
             yield Check("folding", "warning", message)
         elif state == "other" and ours:
             (some, pipeline), *_ = ((one, its) for one, its in pipelines.items() if its and one not in ours)
@@ -427,12 +429,7 @@ def changes(index: Index) -> Iterator[Check]:
     with suppress(Forbidden):
         feed = ChangeFeed(index, Consumer.TEXTS, stores=False)
         unknown, enrich = feed.unknown_changes(), f"run `{command('enrich', index.name)}`"
-        changed = {shard: query for shard in feed.shards if (query := feed.changed(shard)) is not None}
-        enriched = queries.all_of(index.target.within(), queries.fingerprinted(index.fields, index.scheme_id))
-        written = sum(
-            index.plain_documents.count(queries.all_of(enriched, query), shard=shard)
-            for shard, query in changed.items()
-        )
+        written = written_since_enrich(index, feed)
         if unknown:
             name, reason = next(iter(unknown.items()))
             message = f"it is unknown which documents of {name} have changed ({reason}): {enrich}, which reads all"
@@ -454,15 +451,10 @@ def _changes_of_sidecar(index: Index) -> Iterator[Check]:
         if deleted := index.storage.of_deleted(index.plain_documents.count(scope)):
             entries = counted(deleted, "entry is that of a deleted document", "entries are those of deleted documents")
             yield Check("changes", "warning", f"{entries}: {enrich}, then `group`")
-        elif not (index.storage.groups_in_documents or feed.unknown_changes()):
-            changed = {shard: query for shard in feed.shards if (query := feed.changed(shard)) is not None}
-            if written := sum(
-                index.plain_documents.count(queries.all_of(scope, query), shard=shard)
-                for shard, query in changed.items()
-            ):
-                these, them = counted(written, "document was", "documents were"), "it" if written == 1 else "them"
-                message = f"{these} written since the last enrich: {enrich}, which reads {them}"
-                yield Check("changes", "warning", message)
+        elif not feed.unknown_changes() and (written := written_since_enrich(index, feed)):
+            these, them = counted(written, "document was", "documents were"), "it" if written == 1 else "them"
+            message = f"{these} written since the last enrich: {enrich}, which reads {them}"
+            yield Check("changes", "warning", message)
 
 
 def groups(index: Index) -> Iterator[Check]:

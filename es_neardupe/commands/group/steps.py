@@ -49,9 +49,9 @@ from es_neardupe.verification.verify import Verified
 
 @dataclass(frozen=True)
 class GroupReport:
-    """Result of a run: ``affected = stale + corrupt`` + the sum of the writes.
+    """Result of a run: ``affected = untouched + corrupt`` + the sum of the writes.
 
-    In the whole index, ``documents = grouped + alone + stale + corrupt``.
+    In the whole index, ``documents = grouped + alone + untouched + corrupt``.
     """
 
     index: str
@@ -375,7 +375,7 @@ def _groups(scope: GroupScope, result: GroupingResult, only_boilerplate: int, fa
     return GroupCounts(
         count=others.groups + len(groups),
         grouped=grouped,
-        alone=scope.documents - grouped - scope.stale - scope.corrupt,
+        alone=scope.documents - grouped - scope.untouched - scope.corrupt,
         largest=builtins.max([others.largest, *(one.size for one in groups)]),
         min_similarity=builtins.min(minima, default=None),
         related=result.related,
