@@ -183,21 +183,22 @@ document.addEventListener("DOMContentLoaded", () => {
     split = parts;
     preview();
   };
+  const documents = () => $$($(".rail") ? ".rail [data-text]" : "thead [data-text]");
+  const at = () => Number($(".at[data-text]").dataset.text);
   const step = (by) => {
-    const all = $$($(".rail") ? ".rail [data-text]" : "thead [data-text]");
-    const at = all.findIndex((one) => one.classList.contains("at"));
-    for (const one of all) { one.classList.remove("at"); }
-    const next = all[(at + by + all.length) % all.length];
-    next?.classList.add("at");
-    next?.scrollIntoView?.({ block: "nearest" });
+    const all = documents();
+    const now = all.findIndex((one) => one.classList.contains("at"));
+    const next = all[(now + by + all.length) % all.length];
+    all[now].classList.remove("at");
+    next.classList.add("at");
+    next.scrollIntoView({ block: "nearest" });
   };
+  // A document that was put into no part stays undecided.
   const assign = (part) => {
-    const at = $(".at[data-text]");
+    if (size < 3) { return; }
     const some = chosen();
-    const those = some.length ? some : at ? [Number(at.dataset.text)] : [];
-    if (size < 3 || !those.length) { return; }
-    split = split || texts(() => 1);
-    for (const one of those) { split[one] = part; }
+    split = split || texts(() => 0);
+    for (const one of some.length ? some : [at()]) { split[one] = part; }
     for (const one of boxes()) { one.checked = false; }
     preview();
     if (!some.length) { step(1); }
@@ -214,7 +215,7 @@ document.addEventListener("DOMContentLoaded", () => {
     "]": () => step(1),
     "[": () => step(-1),
     v: () => { if ($(".collation")) { document.body.classList.toggle("table"); place(); } },
-    c: () => { $(`[data-compare="${chosen()[0] || $(".at[data-text]")?.dataset.text || 1}"]`)?.click(); },
+    c: () => { $(`[data-compare="${chosen()[0] || at() || 1}"]`)?.click(); },
     t: () => { $(".note", bar)?.classList.add("open"); $(".note input", bar)?.focus(); },
     "?": () => $("dialog").showModal(),
     Escape: cancel,
@@ -296,5 +297,6 @@ document.addEventListener("DOMContentLoaded", () => {
   choice();
   fit();
   go(current(), false);
+  documents()[0].classList.add("at");
   place();
 });

@@ -266,7 +266,10 @@ def test_a_review_by_keyboard(address: str, client: Client, index_name: str, tmp
         assert re.match(r"Taken back: \d parts: l\d, l\d and 3 more", said(browser))
         assert news.decisions() == []
 
-        decide(browser, "]", "2", Keys.ENTER)  # the first one apart from all others
+        assert find(browser, ".rail .at").get_attribute("data-text") == "0"
+        press(browser, "1", "1", "2")  # each digit goes on to the next document
+        assert "2 without a part stay undecided" in find(browser, "#what").text
+        decide(browser, "1", "1", Keys.ENTER)
         (apart,) = news.decisions()
         assert sorted(Counter(apart.parts).values()) == [1, 4]
         decide(browser, "d")  # the pair: stored at once, and none is left
