@@ -125,7 +125,9 @@ def test_groups_of_an_index_that_was_created_again(client: Client, filled: str, 
     client.request("DELETE", path(filled))
     make_index(client, filled)
     assert server_cli("clean", filled, "--dry-run").out.count(f"Index {filled}-neardupe-groups would be deleted.") == 1
-    assert server_cli("clean", filled, "--yes").out.count(f"Index {filled}-neardupe-groups deleted.") == 1
+    done = server_cli("clean", filled, "--yes")
+    assert done.out.count(f"Index {filled}-neardupe-groups deleted.") == 1
+    assert "mapping" not in done.err
     assert_nothing_to_clean(client, filled, server_cli)
 
 
@@ -139,8 +141,17 @@ def test_what_a_deleted_index_has_left(client: Client, filled: str, server_cli: 
     left = [f"{filled}-neardupe-groups", f"{filled}-neardupe-sidecar"]
     assert server_cli("clean", filled, "--json", "--dry-run").json["deleted_indices"] == left
     assert server_cli("clean", filled, "--json", "--yes").json["deleted_indices"] == left
-    assert f"Index {filled}-neardupe-decisions deleted." in server_cli("clean", filled, "--yes", "--decisions").out
+    done = server_cli("clean", filled, "--yes", "--decisions")
+    assert f"Index {filled}-neardupe-decisions deleted." in done.out
+    assert "mapping" not in done.err
     assert "There is no index" in server_cli("clean", filled, "--yes").err
+
+
+def test_the_fields_that_stay_in_the_mapping_are_named(client: Client, filled: str, server_cli: Cli) -> None:
+    NearDupe(filled, client).init(Settings(("text",), group_field="story"))
+    done = server_cli("clean", filled, "--yes")
+    sentence = "The mappings of 'neardupe' and 'story' stay: no server can remove a field from a mapping."
+    assert f"{sentence} They cost nothing." in done.err
 
 
 def test_fields_without_settings_are_not_called_clean(client: Client, filled: str, server_cli: Cli) -> None:

@@ -324,6 +324,8 @@ def test_a_template_of_the_users_gives_later_indices_our_fields(
     enriched = NearDupe(name, client).enrich()
     assert (enriched.prepared, enriched.scope.current, enriched.writes.written) == ((), 1, 2)
     assert NearDupe(name, client).group().groups.largest == 3
+    done = server_cli("clean", name, "--yes")
+    assert f"An index template adds the neardupe fields to the next index of {name}: remove them" in done.err
 
 
 @pytest.mark.parametrize("sidecar", [False, True], ids=["inline", "sidecar"])

@@ -89,8 +89,13 @@ def clean(
             them = "it" if report.kept_decisions == 1 else "them"
             show(f"{kept} kept: --decisions deletes {them}.")
         show_first(report.requests)
-        if report.documents or not any("-sidecar" in name for name in report.deleted_indices):
-            say(f"The mapping of {prefix!r} stays: no server can remove a field from a mapping. It costs nothing.")
+        if report.mapped:
+            fields = " and ".join(map(repr, report.mapped))
+            one, it = ("mapping", "stays") if len(report.mapped) == 1 else ("mappings", "stay")
+            costs = "It costs" if len(report.mapped) == 1 else "They cost"
+            say(f"The {one} of {fields} {it}: no server can remove a field from a mapping. {costs} nothing.")
+    if report.template:
+        warn(f"An index template adds the {prefix} fields to the next index of {index}: remove them from the template.")
     show_left(failures, *left_by(writes))
     warn_of_failures(writes.failures)
     for reason in writes.refusals:

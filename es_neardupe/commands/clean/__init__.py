@@ -53,6 +53,8 @@ def clean(
         check_migration,
         delete,
         is_clean,
+        is_in_template,
+        left_in_mapping,
         of_former,
         opened_with_keys,
         remove_folding,
@@ -76,8 +78,20 @@ def clean(
         if not dry_run:
             check_may_delete(index.server, former)
             delete(index.server, *former)
-        seconds = time.monotonic() - started
-        return CleanReport(index.name, bool(former), 0, WriteCounts(written=0), (*former,), 0, (), (), dry_run, seconds)
+        return CleanReport(
+            index=index.name,
+            prepared=bool(former),
+            documents=0,
+            writes=WriteCounts(written=0),
+            deleted_indices=(*former,),
+            kept_decisions=0,
+            unfolded=(),
+            deleted_pipelines=(),
+            mapped=left_in_mapping(index),
+            template=is_in_template(index),
+            dry_run=dry_run,
+            seconds=time.monotonic() - started,
+        )
     check_migration(index)
     index = opened_with_keys(index)
     plain = index.server
@@ -115,6 +129,8 @@ def clean(
         kept_decisions=0 if decisions else decided,
         unfolded=unfolded,
         deleted_pipelines=deleted_pipelines,
+        mapped=left_in_mapping(index),
+        template=is_in_template(index),
         dry_run=dry_run,
         seconds=time.monotonic() - started,
         requests=dry_client.shown,

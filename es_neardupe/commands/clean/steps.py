@@ -14,7 +14,7 @@ from es_neardupe.index.index import Index, opened
 from es_neardupe.index.migration_state import is_switching, phase_of, replaced_prefix
 from es_neardupe.index.on_server.folding import default_pipelines, unfold
 from es_neardupe.index.on_server.ingest_pipeline import OwnPipelines, delete_unused, users
-from es_neardupe.index.rollover import alias_named
+from es_neardupe.index.rollover import alias_named, settings_of_next
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.storage.field_writes import CHECKED, Change, document_writer
 from es_neardupe.index.storage.same_indices import SameIndicesClient
@@ -37,10 +37,7 @@ _ROUNDS = 5
 
 @dataclass(frozen=True)
 class CleanReport:
-    """Result of `clean`: ``documents`` is the sum of the writes.
-
-    The mapping of the fields stays, because no server can remove a field from a mapping.
-    """
+    """Result of `clean`: ``documents`` is the sum of the writes."""
 
     index: str
     prepared: bool
@@ -58,6 +55,10 @@ class CleanReport:
     """Concrete indices whose search pipeline of `fold` was removed."""
     deleted_pipelines: tuple[str, ...]
     """Ingest pipelines of `pipeline` that were deleted."""
+    mapped: tuple[str, ...]
+    """Fields that stay in the mapping, because no server can remove a field from a mapping."""
+    template: bool
+    """Whether an index template adds the fields to the next index of a data stream, or of an alias."""
     dry_run: bool
     seconds: float = field(compare=False)
     requests: tuple[ShownRequest, ...] = ()
@@ -73,6 +74,25 @@ class CleanReport:
             left=self.writes.left,
             dry_run=self.dry_run,
         )
+
+
+def left_in_mapping(index: Index) -> tuple[str, ...]:
+    """The fields of this program that a mapping of the index has."""
+    with suppress(NotFound):
+        mappings = index.definitions.mappings().values()
+        return tuple(
+            name
+            for name in index.settings.in_documents
+            if any(schema.is_mapped(mapping.get("properties", {}), name) for mapping in mappings)
+        )
+    return ()
+
+
+def is_in_template(index: Index) -> bool:
+    """Whether an index template adds the fields to the next index of a data stream, or of an alias with a write index,
+    as far as this user may see it."""
+    rollover = index.target.rollover_alias
+    return rollover is not None and bool(settings_of_next(index.server, rollover, index.settings.prefix))
 
 
 def remove_folding(index: Index, client: Client) -> tuple[str, ...]:
