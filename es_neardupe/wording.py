@@ -7,7 +7,7 @@ as they are. On the command line, a parameter is named as an option, and a sugge
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
@@ -55,6 +55,11 @@ def counted(number: int, one: str, many: str = "") -> str:
     ``many`` is the plural, if it is not ``one`` with an s: ``counted(n, "document has", "documents have")``.
     """
     return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def indices(names: Collection[str], one: str, many: str) -> str:
+    """The names of indices with the words that agree with them: ``Index a has``, ``Indices a, b have``."""
+    return f"Index {', '.join(names)} {one}" if len(names) == 1 else f"Indices {', '.join(names)} {many}"
 
 
 def option(parameter: str) -> str:

@@ -22,7 +22,7 @@ from es_neardupe.index.target import STORE_TYPE, Definitions, write_blocks
 from es_neardupe.records import Product, Service
 from es_neardupe.server.client import NO_DOCUMENT, Client, path
 from es_neardupe.server.search import knows
-from es_neardupe.wording import command
+from es_neardupe.wording import command, indices
 
 _READING = {"read", "all"}
 
@@ -184,7 +184,7 @@ def check_unblocked(name: str, blocks: Blocks, *, new: bool = False) -> None:
     """Raises `Blocked` if there are any blocks of the indices of a name. ``new``: see `check_writable`."""
     if blocks:
         raise Blocked(
-            f"Index {name} is blocked for writing by {', '.join(block_names(blocks))}. "
+            f"{indices(blocks, 'is', 'are')} blocked for writing by {', '.join(block_names(blocks))}. "
             f"{how_to_unblock(name, blocks, new=new)}",
             status=403,
             type="cluster_block_exception",

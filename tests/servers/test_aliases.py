@@ -9,7 +9,7 @@ from conftest import Cli
 from server_tools import change, delete_all, family, hits, make_index, mapping, new_name, ours, put, theirs
 
 from es_neardupe import NearDupe, Settings
-from es_neardupe.errors import IndexUnusable, InputError, NotInitialised, SchemeMismatch, SettingsError
+from es_neardupe.errors import Blocked, IndexUnusable, InputError, NotInitialised, SchemeMismatch, SettingsError
 from es_neardupe.server.client import Client, path
 
 SETTINGS = Settings(("text",))
@@ -72,6 +72,14 @@ def test_one_of_them_alone(client: Client, base: str) -> None:
     assert not any(ours(client, f"{base}-2").values())
     assert NearDupe(f"{base}-all", client).init(SETTINGS).prepared == (f"{base}-2",)
     assert NearDupe(f"{base}-all", client).enrich().writes.written == 5
+
+
+def test_one_of_them_is_blocked(client: Client, base: str) -> None:
+    news = NearDupe(f"{base}-all", client)
+    news.init(SETTINGS)
+    client.request("PUT", path(f"{base}-1", "_settings"), body={"index.blocks.write": True})
+    with pytest.raises(Blocked, match=rf"^Index {base}-1 is blocked for writing by index\.blocks\.write\. "):
+        news.enrich()
 
 
 def test_the_same_id_in_two_indices(client: Client, base: str) -> None:
