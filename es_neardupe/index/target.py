@@ -37,7 +37,7 @@ from es_neardupe.index.rollover import RolloverAlias, alias_named, rollover_alia
 from es_neardupe.index.settings import OPTIONAL_IN_META, Settings
 from es_neardupe.options import DEFAULT_PREFIX
 from es_neardupe.server.client import JSON, Client, path
-from es_neardupe.wording import command, option
+from es_neardupe.wording import command, indices, option
 
 _TOO_MANY_FIELDS = re.compile(r"Limit of total fields \[(\d+)\]")
 _MORE_FIELDS = 50
@@ -362,30 +362,30 @@ def check_unprepared(
         )
     if new and not adopting:
         raise RolledOver(
-            f"Index {', '.join(new)} was created by a rollover and has no near-duplicate keys yet: run "
-            f"`{command('enrich', name)}`, which prepares it like the indices before it."
+            f"{indices(new, 'was', 'were')} created by a rollover, without near-duplicate keys: run "
+            f"`{command('enrich', name)}`, which prepares new indices like those before them."
         )
 
 
 def _unprepared(name: str, prefix: str, mappings: Mapping[str, JSON], *, alone: bool) -> str:
     """Says that indices have no settings under a prefix, and what to do. ``alone``: no other index of the name has."""
-    names = ", ".join(mappings)
     if alone and (others := sorted({other for mapping in mappings.values() for other in _prepared_prefixes(mapping)})):
         return (
-            f"Index {names} has no near-duplicate keys under {prefix!r}, but under {', '.join(map(repr, others))}: "
-            f"add {option('prefix')} {others[0]}."
+            f"{indices(mappings, 'has', 'have')} no near-duplicate keys under {prefix!r}, but under "
+            f"{', '.join(map(repr, others))}: add {option('prefix')} {others[0]}."
         )
     plain = Settings(("text",), prefix=prefix)
     if found := {
         one for mapping in mappings.values() for one in schema.conflicts(mapping.get("properties", {}), plain)
     }:
         return (
-            f"Index {names} has no settings, and cannot have the {prefix} fields: {'; '.join(sorted(found))}. If it is "
-            f"a copy of a prepared index, copy again, into an index with the mapping of that one. Or run "
-            f"`{command('init', name, prefix='other')} --field FIELD`: a prefix of your choice."
+            f"{indices(mappings, 'has', 'have')} no settings, and cannot have the {prefix} fields: "
+            f"{'; '.join(sorted(found))}. If it is a copy of a prepared index, copy again, into an index with the "
+            f"mapping of that one. Or run `{command('init', name, prefix='other')} --field FIELD`: a prefix of your "
+            f"choice."
         )
     return (
-        f"Index {names} has no near-duplicate keys under {prefix!r} yet: "
+        f"{indices(mappings, 'has', 'have')} no near-duplicate keys under {prefix!r} yet: "
         f"run `{command('init', name)} --field FIELD` first."
     )
 

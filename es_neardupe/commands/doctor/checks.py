@@ -62,9 +62,11 @@ def fields(mappings: Mapping[str, Any], sidecars: Mapping[str, Any], prefix: str
         settings = _settings(sidecars.get(name, mapping), prefix)
         known = settings.fields != _UNKNOWN
         if name in sidecars and known:
-            yield _tried("_source", partial(must_be_stored, name, mapping, settings), "the texts can be read")
+            yield _tried(
+                "_source", partial(must_be_stored, name, mapping, settings), f"the texts of {name} can be read"
+            )
         else:
-            yield _tried("_source", partial(check_source, name, mapping, settings), "holds the texts")
+            yield _tried("_source", partial(check_source, name, mapping, settings), f"{name} holds the texts")
         if known:
             texts = f"{', '.join(settings.fields)} in {name}"
             yield _tried("fields", partial(check_text_fields, name, mapping, settings), texts)
