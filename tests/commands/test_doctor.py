@@ -7,7 +7,7 @@ from conftest import Cli
 from server_tools import change, family, make_index, put
 
 from es_neardupe import NearDupe, Settings
-from es_neardupe.server.client import Client
+from es_neardupe.server.client import Client, path
 
 
 def test_doctor_before_init(client: Client, index_name: str, server_cli: Cli) -> None:
@@ -40,6 +40,51 @@ def test_doctor_names_only_fields_that_init_takes(client: Client, index_name: st
     said = {one["name"]: one["message"] for one in server_cli("doctor", index_name, "--json").json["checks"]}
     assert said["fields"] == f"{index_name} has no text field; `init` also takes body"
     assert server_cli("init", index_name, "--field", "body").code == 0
+
+
+def test_several_indices(client: Client, index_name: str, server_cli: Cli) -> None:
+    names = [f"{index_name}-{number}" for number in (1, 2)]
+    for name in names:
+        make_index(client, name)
+    checks = server_cli("doctor", ",".join(names), "--json").json["checks"]
+    assert [one["message"] for one in checks if one["name"] == "_source"] == [f"{one} holds the texts" for one in names]
+    assert checks[-1]["message"].startswith(f"Indices {', '.join(names)} have no near-duplicate keys")
+
+
+def test_a_hidden_index_that_is_blocked(client: Client, index_name: str, server_cli: Cli) -> None:
+    make_index(client, index_name)
+    put(client, index_name, {f"d{number}": {"text": text} for number, text in enumerate(family("doctor", 3))})
+    news = NearDupe(index_name, client)
+    news.init(Settings(("text",)))
+    news.enrich()
+    news.group()
+    hidden = f"{index_name}-neardupe-groups"
+    client.request("PUT", path(hidden, "_settings"), body={"index.blocks.write": True})
+    (check,) = (one for one in news.doctor() if one.name == "blocks")
+    assert check.level == "error"
+    assert check.message.startswith(f"Index {hidden} is blocked for writing by index.blocks.write. ")
+    assert f"PUT /{hidden}/_settings" in check.message
+
+
+def test_rules_about_a_field_that_the_index_lacks(client: Client, index_name: str) -> None:
+    """The index was created again with other fields, and kept its registry."""
+    make_index(client, index_name, {"text": {"type": "text"}, "lang": {"type": "keyword"}})
+    news = NearDupe(index_name, client)
+    for fields in ({"text": {"type": "text"}, "lang": {"type": "keyword"}}, {"text": {"type": "text"}}):
+        client.request("DELETE", path(index_name))
+        make_index(client, index_name, fields)
+        texts = family("doctor", 3)
+        put(
+            client,
+            index_name,
+            {f"d{n}": {"text": text, **dict.fromkeys([*fields][1:], "x")} for n, text in enumerate(texts)},
+        )
+        news.init(Settings(("text",)))
+        news.enrich()
+        if "lang" in fields:
+            news.group(within=["lang"])
+    (check,) = (one for one in news.doctor() if one.name == "groups")
+    assert (check.level, f"`es-neardupe group {index_name} --default-rules`" in check.message) == ("error", True)
 
 
 @pytest.mark.product("each")

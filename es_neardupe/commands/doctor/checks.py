@@ -14,13 +14,15 @@ from es_neardupe.errors import (
     IndexUnusable,
     NameTaken,
     NeardupeError,
+    NotFound,
     NotInitialised,
     RequestError,
     SettingsError,
 )
 from es_neardupe.groups.incremental import damaged_clusters
 from es_neardupe.groups.read import read_groups
-from es_neardupe.groups.registry import Registry
+from es_neardupe.groups.registry import Registry, remembered
+from es_neardupe.groups.rules import remembered_rules, rules_of
 from es_neardupe.groups.waiting import next_run, of_deleted, waiting_of_deleted, written_since_enrich
 from es_neardupe.index.hidden_indices import HiddenIndex, check_names, hidden_index_name
 from es_neardupe.index.index import Index
@@ -39,7 +41,7 @@ from es_neardupe.index.target import Definitions, IndexTarget, result_window, st
 from es_neardupe.keys.scheme import agreement
 from es_neardupe.records import Product, State
 from es_neardupe.server.client import Client, path
-from es_neardupe.wording import command, counted
+from es_neardupe.wording import command, counted, indices
 
 Level = Literal["ok", "warning", "error"]
 
@@ -106,9 +108,12 @@ def rights(
         writes=group_ids_written,
     )
     yield from privilege_checks(client, names)
-    written = [*([names.index] if group_ids_written else []), *sidecar_names]
-    name = ",".join(written) or names.index
-    yield _blocks(name, blocks_of(Definitions(client, name)), prepared=prepared)
+    written = [*([names.index] if group_ids_written else []), *sidecar_names] or [names.index]
+    blocks = dict(blocks_of(Definitions(client, ",".join(written))))
+    for hidden in (names.groups, names.pairs, names.decisions):
+        with suppress(NotFound, Forbidden):
+            blocks |= blocks_of(Definitions(client, hidden))
+    yield _blocks(blocks, names.index, prepared=prepared)
 
 
 def role_names(mappings: Mapping[str, Any], family: RolloverAlias | None, name: str, prefix: str) -> RoleNames:
@@ -186,10 +191,10 @@ def _missing(needed: Mapping[str, tuple[str, ...]], answer: Mapping[str, Any]) -
     return [f"{', '.join(missing)} on {index}" for index, missing in by_index.items() if missing]
 
 
-def _blocks(name: str, blocks: Blocks, *, prepared: bool) -> Check:
+def _blocks(blocks: Blocks, name: str, *, prepared: bool) -> Check:
     if not blocks:
         return Check("blocks", "ok", "none")
-    message = f"writes are blocked by {', '.join(block_names(blocks))}. "
+    message = f"{indices(blocks, 'is', 'are')} blocked for writing by {', '.join(block_names(blocks))}. "
     return Check("blocks", "error", message + how_to_unblock(name, blocks, new=not prepared))
 
 
@@ -469,6 +474,9 @@ def groups(index: Index) -> Iterator[Check]:
         try:
             last = registry.last_run()
             damaged = last is not None and last.finished and damaged_clusters(registry, last)
+            match, rules = remembered(last, index.settings)
+            with remembered_rules(index, match, rules):
+                rules_of(index, rules)
         except SettingsError as error:
             yield Check("groups", "error", str(error))
             return
