@@ -281,14 +281,20 @@ def _reviews(contents: Mapping[str, Collection[str]], verdicts: PairVerdicts) ->
 
 @dataclass(frozen=True)
 class Dispute:
-    """Two reviewers say the opposite about two documents."""
+    """Two reviewers disagree about pairs of documents, by one decision of each."""
 
-    first: Address
-    second: Address
+    documents: tuple[Address, ...]
+    pairs: int
+    """The pairs of them on which they disagree."""
     author: str
     verdict: Verdict
     other: str
     opposite: Verdict
+
+    @property
+    def of_all(self) -> bool:
+        """Whether they disagree about each pair of the documents, and each says the same about all of them."""
+        return 2 * self.pairs == len(self.documents) * (len(self.documents) - 1)
 
 
 @dataclass(frozen=True)
@@ -304,7 +310,7 @@ class GroupFindings:
     last: Sequence[Decision]
     """The decisions that the reviewer has stored last about texts of the group, also of other pages of it."""
     disputes: Sequence[Dispute] = ()
-    """Pairs of these texts about which reviewers disagree, the first ones."""
+    """What reviewers disagree about."""
     former: Sequence[FormerVerdict] = ()
     """What was decided about two of these documents before one of them or both changed, the last ones."""
     verdicts: Mapping[Address, Mapping[str, Verdict]] = field(default_factory=dict)
@@ -353,9 +359,6 @@ def review_findings(
     )
 
 
-_MAX_DISPUTES = 3
-
-
 def _verdicts(about_pairs: SaidAboutPairs, one: str, other: str) -> dict[str, Verdict]:
     low, high = sorted((one, other))
     return {author: verdict for author, (verdict, _) in about_pairs.get((low, high), {}).items()}
@@ -363,11 +366,14 @@ def _verdicts(about_pairs: SaidAboutPairs, one: str, other: str) -> dict[str, Ve
 
 def _disputes(about_pairs: SaidAboutPairs, contents: Mapping[Address, str], reviewer: str) -> list[Dispute]:
     addresses = {content: address for address, content in contents.items()}
-    disputes: list[Dispute] = []
+    found: dict[tuple[str, Verdict, str, str, Verdict, str], list[tuple[Address, Address]]] = defaultdict(list)
     for (low, high), said in about_pairs.items():
         if low in addresses and high in addresses and len({verdict for verdict, _ in said.values()}) > 1:
-            names = sorted(said, key=lambda name: (name != reviewer, name))
-            other = next(name for name in names if said[name][0] is not said[names[0]][0])
-            sides = addresses[low], addresses[high]
-            disputes.append(Dispute(*sides, names[0], said[names[0]][0], other, said[other][0]))
-    return disputes[:_MAX_DISPUTES]
+            author, *others = sorted(said, key=lambda name: (name != reviewer, name))
+            other = next(name for name in others if said[name][0] is not said[author][0])
+            (verdict, one), (opposite, its) = said[author], said[other]
+            found[author, verdict, one.id, other, opposite, its.id].append((addresses[low], addresses[high]))
+    return [
+        Dispute(tuple(sorted({one for pair in pairs for one in pair})), len(pairs), author, verdict, other, opposite)
+        for (author, verdict, _, other, opposite, _), pairs in found.items()
+    ]

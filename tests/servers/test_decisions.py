@@ -22,7 +22,7 @@ from es_neardupe.groups.collate import collate_group
 from es_neardupe.groups.decisions import Decision, Decisions, Verdict
 from es_neardupe.groups.listing import GroupFilter
 from es_neardupe.groups.read import groups_of_texts
-from es_neardupe.groups.reviewed import KnownReviews, ReviewedGroups, ReviewFilter, ReviewState
+from es_neardupe.groups.reviewed import KnownReviews, ReviewedGroups, ReviewFilter, ReviewState, review_findings
 from es_neardupe.index.index import opened
 from es_neardupe.index.shown_fields import NO_FIELDS
 from es_neardupe.options import MeasureName
@@ -228,6 +228,23 @@ def test_reviewers_who_disagree_leave_the_pair_open(client: Client, index_name: 
     assert news.group().decisions.different == 1
     assert groups(news) == [ALL - {"c"}]
     assert len(news.decisions()) == 2
+
+
+def test_a_disagreement_about_several_texts_is_one(client: Client, index_name: str) -> None:
+    news = begun(client, index_name)
+    news.decide(parts=[["a", "b", "c"]], author="ann")
+    news.decide(parts=[["a"], ["b", "c"]], author="bob")
+    news.decide(parts=[["a"], ["d"]], author="ann")
+    news.decide(parts=[["a", "d"]], author="bob")
+    index = opened(news, groups=True)
+    (group,) = (one for one in news.groups() if len(one.members) > 1)
+    members = [one.reference for one in group.members if one.id != "copy"]
+    found = review_findings(index, group.group, members[0], members[1:], "eve").disputes
+    assert sorted(([one.id for one in each.documents], each.pairs, each.of_all) for each in found) == [
+        (["a", "b", "c"], 2, False),
+        (["a", "d"], 1, True),
+    ]
+    assert {(one.author, one.other) for one in found} == {("ann", "bob")}
 
 
 def test_audit_reports_the_precision_as_judged_by_reviewers(client: Client, index_name: str, server_cli: Cli) -> None:

@@ -18,7 +18,7 @@ from es_neardupe.groups.collate import CollatedRow, CollatedTexts, RowState
 from es_neardupe.groups.decisions import Claim, Decision, Verdict
 from es_neardupe.groups.listing import QueuePlace
 from es_neardupe.groups.read import Member, MemberPage
-from es_neardupe.groups.reviewed import GroupFindings
+from es_neardupe.groups.reviewed import Dispute, GroupFindings
 from es_neardupe.keys.prepare.placed import PlacedText
 from es_neardupe.keys.prepare.preparation import Preparation
 from es_neardupe.pages.application import Site
@@ -51,10 +51,10 @@ def findings(texts: CollatedTexts) -> GroupFindings:
     return GroupFindings(hashes, {addresses[0]: [note]}, Claim("g1", NASTY, "2026-01-01T10:30:00Z"), [note])
 
 
-def read(texts: CollatedTexts) -> tuple[Reader, str]:
+def read(texts: CollatedTexts, found: GroupFindings | None = None) -> tuple[Reader, str]:
     """The page as a browser sees it, with nothing from documents as an element."""
     said = Said("Stored", "same", NASTY, "id", "g0")
-    page = group_page(SITE, texts, findings(texts), queue=QueuePlace(20, 594, f"g {NASTY}"), said=said)
+    page = group_page(SITE, texts, found or findings(texts), queue=QueuePlace(20, 594, f"g {NASTY}"), said=said)
     reader = Reader(page.html)
     assert "img" not in [tag for tag, _ in reader.tags]
     assert not [name for _, attributes in reader.tags for name in attributes if name.startswith("on")]
@@ -87,6 +87,27 @@ def test_each_form_of_the_page(number: int, form: str) -> None:
     assert ("There is nothing to decide" in html) == (number == 1)
     assert html.count("<small>exact copy</small>") == number
     assert "note ann" not in html
+
+
+def test_disagreements_are_summed_up() -> None:
+    """The names of a reader who takes no part are not his; more than three are counted."""
+    texts = group(*letters(12))
+    several = tuple(row.members[0].address for row in texts.rows[:5])
+    pair = Dispute(several[:2], 1, "bob", Verdict.SAME, "eve", Verdict.DIFFERENT)
+    own = Dispute(several[:3], 2, SITE.reviewer, Verdict.DIFFERENT, "bob", Verdict.SAME)
+    disputes = [replace(pair, documents=several, pairs=10), own, pair, pair, pair]
+    _, html = read(texts, replace(findings(texts), disputes=disputes))
+    banners = [
+        unescape(re.sub("<.*?>", "", one)) for one in re.findall('<p class="banner" role="note">(.*?)</p>', html)
+    ]
+    names = [f"m{n}-0 &?{NASTY}" for n in range(3)]
+    assert [one for one in banners if "works" not in one] == [
+        f"bob calls {', '.join(names)} and 2 more same, eve different: the pairs are open until one of them withdraws.",
+        f"You call 2 pairs of {names[0]}, {names[1]} and {names[2]} different, bob same: the pairs are open until "
+        "one of you withdraws.",
+        f"bob calls {names[0]} and {names[1]} same, eve different: the pair is open until one of them withdraws.",
+        "And 2 more disagreements of reviewers.",
+    ]
 
 
 def test_related_groups_are_links() -> None:
