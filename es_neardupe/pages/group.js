@@ -80,7 +80,7 @@ document.addEventListener("DOMContentLoaded", () => {
     const listed = new Map($$("tr", body).map((row) => [Number(row.dataset.text), row]));
     found.values.forEach((one, at) => one.texts.forEach((text, first) => {
       const row = listed.get(text);
-      $(".reads", row).textContent = one.text;
+      $(".reads", row).textContent = one.short;
       $(".reads", row).title = one.text;
       row.classList.toggle("edge", at > 0 && first === 0);
       body.append(row);

@@ -26,6 +26,7 @@ from es_neardupe.pages.readings import (
     each_in_few_words,
     field_value,
     in_few_words,
+    in_narrow_column,
     shown_reading,
     with_context,
 )
@@ -65,6 +66,8 @@ _VALUE, _VALUE_LINE = 34, 46
 """Characters of a value among many, and of a line of them."""
 _FRAME, _FRAME_WITH_NUMBER = 3, 6
 """Characters that the frame of a value takes, without and with a number of documents."""
+_NARROW = 11
+"""Characters that a column of the pane of documents has room for."""
 _FOLDED = 4000
 """Characters between two places beyond which their middle is folded."""
 _WHOLE = 200_000
@@ -233,7 +236,7 @@ def _values(site: Site, texts: CollatedTexts, findings: GroupFindings) -> dict[s
         "max_words": MAX_WORDS,
         "max_related": MAX_RELATED,
         "name_of": site.name,
-        "in_rail": in_narrow_column([site.name(one.first) for one in all_texts]),
+        "in_rail": in_narrow_column([site.name(one.first) for one in all_texts], _NARROW),
         "to_decide": sum(one.content is not None for one in all_texts) > 1,
         "reference_link": lambda one: site.link("/group", id=page.group, **_other(one, principal)),
         "here": here,
@@ -245,18 +248,6 @@ def _values(site: Site, texts: CollatedTexts, findings: GroupFindings) -> dict[s
         else None,
         "next": site.link("/group", **given, start=end) if end < page.reachable else None,
     }
-
-
-_NARROW = 10
-"""Characters of an id that the pane of documents has room for."""
-
-
-def in_narrow_column(names: Sequence[str]) -> list[str]:
-    """The names for a column that cuts them: their ends, if they all begin alike."""
-    begin_alike = len({name[: _NARROW // 2] for name in names}) == 1
-    if len(names) < 2 or not begin_alike or max(map(len, names)) <= _NARROW:
-        return list(names)
-    return [name if len(name) <= _NARROW else f"…{name[1 - _NARROW :]}" for name in names]
 
 
 def _documents_of(texts: CollatedTexts) -> Iterator[tuple[Member, str, str]]:
@@ -438,21 +429,25 @@ def _data(marked: Sequence[tuple[WeighedPlace, DifferenceRow]], rows: Sequence[W
             data[str(one.number)] = {
                 "kind": place.kind,
                 "values": [
-                    {"text": text or "omitted", "texts": list(each.rows)}
-                    for text, each in zip(words, place.readings, strict=True)
+                    {"text": text or "omitted", "short": short or "omitted", "texts": list(each.rows)}
+                    for text, short, each in zip(words, in_narrow_column(words, _NARROW), place.readings, strict=True)
                 ],
             }
     return data
 
 
-def _by_reading(texts: Sequence[TextOfGroup], differences: Sequence[DifferenceRow]) -> list[tuple[int, str, bool]]:
-    """Number of each text, what it reads in the first of the differences, and whether this begins there."""
+def _by_reading(texts: Sequence[TextOfGroup], differences: Sequence[DifferenceRow]) -> list[tuple[int, str, str, bool]]:
+    """Number of each text, what it reads in the first of the differences, the same for a narrow column, and whether
+    this begins there."""
     if not differences:
-        return [(number, "", False) for number in range(len(texts))]
+        return [(number, "", "", False) for number in range(len(texts))]
     first = differences[0]
     own, *_ = first.readings
     listed = []
     words = each_in_few_words([each.text for each in first.readings], first.kind)
-    for text, each in zip(words, first.readings, strict=True):
-        listed += [(row, text or "omitted", place == 0 and each is not own) for place, row in enumerate(each.rows)]
+    for text, short, each in zip(words, in_narrow_column(words, _NARROW), first.readings, strict=True):
+        listed += [
+            (row, text or "omitted", short or "omitted", place == 0 and each is not own)
+            for place, row in enumerate(each.rows)
+        ]
     return listed

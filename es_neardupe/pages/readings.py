@@ -4,7 +4,7 @@ lacks."""
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
@@ -34,6 +34,8 @@ _FEW = 60
 """Characters of a reading in a few words."""
 _WORD = 20
 """Characters of the longest word that is left out if it is cut."""
+_LEFT = 4
+"""Characters of a word that are shown before what differs in it."""
 _COMPARED = 400
 """Words of a reading that are compared with the reference."""
 
@@ -129,6 +131,23 @@ def each_in_few_words(texts: Sequence[str], kind: str) -> list[str]:
     few = [in_few_words(own, others[0] if others else "", kind), *(in_few_words(one, own, kind) for one in others)]
     number = Counter(few)
     return [one if number[one] == 1 else in_few_words(text, own, PASSAGE) for one, text in zip(few, texts, strict=True)]
+
+
+def in_narrow_column(texts: Sequence[str], room: int) -> list[str]:
+    """The texts for a column that cuts their ends: those that could not be told apart begin with the word that
+    differs."""
+    starts = dict.fromkeys(texts, 0)
+    while True:
+        alike = defaultdict(list)
+        for text, start in starts.items():
+            alike[text[: start + room - (start > 0)]].append(text)
+        several = [some for some in alike.values() if len(some) > 1]
+        if not several:
+            return [f"…{text[start:]}" if (start := starts[text]) else text for text in texts]
+        for some in several:
+            place = _same(min(some), max(some))
+            start = max(some[0].rfind(" ", 0, place) + 1, place - _LEFT)
+            starts.update(dict.fromkeys(some, start))
 
 
 def _same(text: str, reference: str) -> int:

@@ -23,8 +23,15 @@ from es_neardupe.keys.prepare.placed import PlacedText
 from es_neardupe.keys.prepare.preparation import Preparation
 from es_neardupe.pages.application import Site
 from es_neardupe.pages.bar import Said
-from es_neardupe.pages.group import MAX_PLACES, group_file, group_page, in_narrow_column, letter, unwrapped
-from es_neardupe.pages.readings import each_in_few_words, field_value, in_few_words, shown_reading, with_context
+from es_neardupe.pages.group import MAX_PLACES, group_file, group_page, letter, unwrapped
+from es_neardupe.pages.readings import (
+    each_in_few_words,
+    field_value,
+    in_few_words,
+    in_narrow_column,
+    shown_reading,
+    with_context,
+)
 from es_neardupe.similarity.collation import collate
 from es_neardupe.similarity.weighed_places import WORDS
 
@@ -319,12 +326,16 @@ def test_a_text_that_ends_after_a_reading_is_not_shown_as_cut(room: int, after: 
     assert (found.before, found.after) == ("one two ", after)
 
 
-def test_names_in_a_narrow_column() -> None:
-    """If all ids have the same beginning, the column shows their ends."""
-    assert in_narrow_column(["contracts/2026/a/v1", "contracts/b"]) == ["…2026/a/v1", "…ntracts/b"]
-    assert in_narrow_column([f"contracts/2026/v{n}.docx" for n in (1, 12)]) == ["…6/v1.docx", "…/v12.docx"]
+def test_texts_in_a_narrow_column() -> None:
+    """Those that begin alike are shown from what differs on."""
+    assert in_narrow_column(["contracts/2026/a/v1", "contracts/b"], 10) == ["…cts/2026/a/v1", "…cts/b"]
+    assert in_narrow_column([f"contracts/2026/v{n}.docx" for n in (1, 12)], 10) == ["…6/v1.docx", "…6/v12.docx"]
+    dates = [f"Updated on {day}" for day in ("5 May", "5 June", "6 May")]
+    assert in_narrow_column(["Published", *dates], 11) == ["Published", "…5 May", "…5 June", "…6 May"]
+    times = [f"Updated on 5 May 2026 at 10:{minute}" for minute in (10, 20)]
+    assert in_narrow_column([*times, "Updated on 5 June"], 11) == ["…10:10", "…10:20", "…June"]
     for names in (["mail-1", "mail-2"], ["one-long-name-1", "another-long-name"], ["contracts/2026/v1"], []):
-        assert in_narrow_column(names) == names
+        assert in_narrow_column(names, 10) == names
 
 
 def test_words_around_a_reading_have_the_spaces_of_the_text() -> None:
