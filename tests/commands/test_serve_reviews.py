@@ -449,7 +449,7 @@ def test_names_and_forms(client: Client, index_name: str) -> None:
     client.request("DELETE", f"/{index_name}/_doc/b", params={"refresh": "true"})
     gone = ann.post("/decide", form, 404)
     assert f"There is no document &#39;b&#39; in {index_name}." in gone
-    assert "1 of 2</label>" in ann.get("/group", id=group)  # its place, though it has a document less
+    assert "1 of 2</span>" in ann.get("/group", id=group)  # its place, though it has a document less
     named = ann.site.post("/reviewer", data={"csrf": ann.csrf, "name": "  Zoë   Ö  "}, follow_redirects=False)
     assert named.headers["set-cookie"].startswith(f"es-neardupe-reviewer={quote('Zoë Ö')};")
     assert "httponly" in named.headers["set-cookie"].lower()
