@@ -71,7 +71,8 @@ class FormerPlaces(NamedTuple):
 
 
 class ChangedReading(NamedTuple):
-    """What one text read at a place, and what it reads now, with equal words around it."""
+    """What one text read at a place, and what it reads now, with equal words around it, and the blanks before
+    and after it."""
 
     before: str
     then: str
@@ -174,7 +175,9 @@ def changes(then: FormerPlaces, same: str, other: str) -> Iterator[ChangedReadin
     for start, stop in _joined([one.a for one in (*then.places, *now.places) if one.a[1] <= end]):
         before, after = (_read(same, places.places, start, stop) for places in (then, now))
         if before != after:
-            yield ChangedReading(words_before(same, start, _AROUND), before, after, words_after(same, stop, _AROUND))
+            earlier = words_before(same, start, _AROUND) + " " * same[:start][-1:].isspace()
+            later = " " * same[stop : stop + 1].isspace() + words_after(same, stop, _AROUND)
+            yield ChangedReading(earlier, before, after, later)
 
 
 def _joined(ranges: Sequence[Range]) -> Iterator[Range]:

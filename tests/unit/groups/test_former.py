@@ -29,8 +29,11 @@ def test_what_reads_otherwise() -> None:
 def test_the_words_around() -> None:
     (one,) = changes(places_of(SAME, OTHER), SAME, OTHER.replace("$26,125", "$30,000"))
     assert one == ChangedReading(one.before, "$26,125", "$30,000", one.after)
-    assert one.before.endswith("The tank costs")
-    assert one.after.startswith("and holds much water")
+    assert one.before.endswith("The tank costs ")
+    assert one.after.startswith(" and holds much water")
+    same, other = (text.replace(" and holds", ", and holds") for text in (SAME, OTHER))
+    (one,) = changes(places_of(same, other), same, other.replace("$26,125", "$30,000"))
+    assert one.after.startswith(", and holds much water")
 
 
 def test_places_beyond_the_limits_are_not_compared(monkeypatch: pytest.MonkeyPatch) -> None:
