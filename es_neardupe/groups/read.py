@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from es_neardupe.errors import Forbidden, NotFound
-from es_neardupe.groups.registry import GroupRecord, Registry
+from es_neardupe.errors import Forbidden, NameTaken, NotFound
+from es_neardupe.groups.registry import GroupEvent, GroupRecord, Registry
 from es_neardupe.groups.sizes import largest_groups
 from es_neardupe.index import queries
 from es_neardupe.index.index import Index
@@ -178,8 +179,26 @@ def read_member(index: Index, group: str, document: str | Address) -> tuple[Memb
     return min(found, key=lambda one: one[0].address, default=None)
 
 
+def end_of_group(index: Index, group: str) -> GroupEvent | None:
+    """What ended a group: merged into another one, or dissolved. None if there never was such a group, as far as this
+    user may know, or if it has not ended."""
+    with suppress(Forbidden, NameTaken):
+        record = Registry(index).records({group}).get(group)
+        if record is not None and record.ended is not None and record.history:
+            return record.history[-1]
+    return None
+
+
 def unknown_group(index: Index, group: str) -> NotFound:
-    """The error that there is no such group."""
+    """The error that there is no such group, or no longer."""
+    if (end := end_of_group(index, group)) is not None:
+        how = "dissolved it" if end.group is None else f"merged it into {end.group!r}"
+        return NotFound(
+            f"Group {group!r} of index {index.name} no longer exists: on {end.at[:10]}, `group` {how}. "
+            f"`{command('groups', index.name)}` lists the groups.",
+            status=404,
+            type="group_not_found",
+        )
     return NotFound(
         f"Unknown group {group!r} in index {index.name}: no two documents have this id. "
         f"`{command('groups', index.name)}` lists the groups.",

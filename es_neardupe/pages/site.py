@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from es_neardupe.commands.search.steps import SearchReport
@@ -337,7 +338,9 @@ def search_page(site: Site, text: str, found: SearchReport | None, *, error: str
     return hosted("search.html.j2", site, text=text, found=found, previous=previous, next=following, error=error)
 
 
-def error_page(site: Site, message: str, *, back: str | None = None) -> Hosted:
+def error_page(
+    site: Site, message: str, *, back: str | None = None, links: Mapping[str, str] = MappingProxyType({})
+) -> Hosted:
     """An error, with the cause and how to fix it. ``back``: the address of the page from which something was to be
-    done."""
-    return hosted("error.html.j2", site, message=message, back=back)
+    done. ``links``: words -> the address of another page that helps."""
+    return hosted("error.html.j2", site, message=message, back=back, links=links)

@@ -16,12 +16,12 @@ from starlette.datastructures import QueryParams
 from es_neardupe.commands.search import search
 from es_neardupe.commands.stats.counts import documents_in_scope
 from es_neardupe.display_text import beginning
-from es_neardupe.errors import NeardupeError, RequestError, SettingsError
+from es_neardupe.errors import NeardupeError, NotFound, RequestError, SettingsError
 from es_neardupe.groups.collate import CollatedTexts, read_collated
 from es_neardupe.groups.decisions import Decision, Decisions
 from es_neardupe.groups.heaviest import KINDS, HeaviestDifferences
 from es_neardupe.groups.listing import GroupFilter, GroupOrder, group_overview, queue_place
-from es_neardupe.groups.read import known_records
+from es_neardupe.groups.read import end_of_group, known_records
 from es_neardupe.groups.reviewed import (
     GroupFindings,
     ReviewedGroups,
@@ -35,7 +35,7 @@ from es_neardupe.index.shown_fields import shown_fields
 from es_neardupe.pages.application import Site
 from es_neardupe.pages.bar import Said
 from es_neardupe.pages.group import MAX_RELATED, group_file, group_page
-from es_neardupe.pages.site import Offered, groups_error_page, groups_page, overview_page, search_page
+from es_neardupe.pages.site import Offered, error_page, groups_error_page, groups_page, overview_page, search_page
 from es_neardupe.records import by_address
 from es_neardupe.serve.answers import page_answer, status_of
 from es_neardupe.similarity.pair_relation import Relation
@@ -131,7 +131,10 @@ def site_pages(
     @routes.get("/group")
     def group(request: Request, id: str = "", stored: str = "", withdrawn: str = "", of: str = "") -> HTMLResponse:
         current = opened(index_of(request), texts=True)
-        own, found, findings = collated(request, current, id)
+        try:
+            own, found, findings = collated(request, current, id)
+        except NotFound as error:
+            return _without_group(site(request), current, id, error)
         known = found.page.known or known_records(current, [id]).get(id)  # also if a document was deleted since
         place = queue_place(current, id, known.size) if known is not None and known.texts > 1 else None
         said = said_before(current, own, fields, stored or withdrawn, of)
@@ -143,9 +146,7 @@ def site_pages(
     def file_of_group(request: Request, id: str = "") -> HTMLResponse:
         current, found, findings = collated(request, opened(index_of(request), texts=True), id)
         page = group_file(current, found, findings, datetime.now(timezone.utc).isoformat(timespec="minutes"))
-        name = re.sub(r"[^\w-]", "_", found.page.group, flags=re.ASCII)
-        headers = {"Content-Disposition": f'attachment; filename="group-{name}.html"'}
-        return HTMLResponse(page, headers=headers)
+        return HTMLResponse(page, headers=_as_file(found.page.group))
 
     @routes.get("/search")
     def results(request: Request) -> HTMLResponse:
@@ -163,6 +164,21 @@ def site_pages(
         return page_answer(search_page(site(request).of(current), text, found))
 
     return routes
+
+
+def _without_group(site: Site, index: Index, group: str, error: NotFound) -> HTMLResponse:
+    """The page of a group that does not exist, with links to the list and to the group that it is a part of now."""
+    links = {"The list of groups": site.link("/groups")}
+    end = end_of_group(index, group)
+    if end is not None and end.group is not None:
+        links["The group it was merged into"] = site.link("/group", id=end.group)
+    return page_answer(error_page(site, str(error), links=links), 404)
+
+
+def _as_file(group: str) -> dict[str, str]:
+    """The header of an answer that is stored as a file."""
+    name = re.sub(r"[^\w-]", "_", group, flags=re.ASCII)
+    return {"Content-Disposition": f'attachment; filename="group-{name}.html"'}
 
 
 def _why(error: NeardupeError) -> str:

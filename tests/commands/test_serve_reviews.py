@@ -154,6 +154,26 @@ def test_a_review(client: Client, index_name: str) -> None:
     assert sorted(one.size for one in news.groups()) == [2, 2, 5]
 
 
+def test_a_group_that_has_ended(client: Client, index_name: str) -> None:
+    """A former link says what has become of it, with a link to the list, or to the group that it is a part of."""
+    news = begun(client, index_name)
+    ann = Reviewer(news, "ann")
+    groups = {one.principal.id: one.group for one in news.groups() if one.principal is not None}
+    small = groups[next(id for id in groups if id.startswith("s"))]
+    news.decide(parts=[["s0"], ["s1"]], author="ann")
+    news.group()
+    answer = ann.site.get("/group", params={"id": small})
+    assert answer.status_code == 404
+    assert "no longer exists: on" in unescape(answer.text)
+    assert "<code>group</code> dissolved it." in answer.text
+    assert '<a href="/groups">The list of groups</a>' in answer.text
+    equal = groups[next(id for id in groups if id.startswith("e"))]
+    news.decide(parts=[["a", "b", "e0"]], author="ann")
+    news.group()
+    page = ann.site.get("/group", params={"id": equal}).text
+    assert f'<a href="/group?id={groups["a"]}">The group it was merged into</a>' in page
+
+
 def test_a_decision_about_two_texts_is_stored_at_once(client: Client, index_name: str) -> None:
     """And the next open group is shown; after the last one, the list says that all are decided."""
     news = begun(client, index_name)
