@@ -342,6 +342,7 @@ def test_decisions() -> None:
         Decision(
             Verdict.DIFFERENT, (low, high), (one, other), NASTY, "2026-01-01T00:00:00Z", NASTY, 0.85, "resemblance"
         ),
+        Decision(Verdict.SPLIT, (low, high), (one, other), "bob", "2026-01-01T00:00:00Z", parts=(1, 2)),
         Decision(Verdict.KEEP, (low,), (one,), "bob", "2026-01-01T00:00:00Z", withdrawn="2026-01-02T00:00:00Z"),
     )
     page = decisions_page(
@@ -355,7 +356,9 @@ def test_decisions() -> None:
     )
     found = read(page)
     assert '<b id="total">102</b> decisions' in page.html
-    assert [one["value"] for _, one in found.tags if one.get("name") == "decision"] == [decisions[0].id]
+    ids = [one["value"] for _, one in found.tags if one.get("name") == "decision"]
+    assert ids == [decisions[0].id, decisions[1].id]
+    assert re.findall("<small>(part .)</small>", page.html) == ["part 1", "part 2"]
     assert "withdrawn 2026-01-02" in page.html
 
 
