@@ -290,6 +290,10 @@ def test_a_review_by_keyboard(address: str, client: Client, index_name: str, tmp
         follow(browser, find(browser, "nav a[href='/decisions']"))
         assert find(browser, "#total").text == "4"  # the second split has replaced the withdrawn one
         check(browser, 500)
+        set_width(browser, 390)
+        cut = "const one = document.querySelector('.scroll'); return one.scrollWidth - one.clientWidth"
+        assert browser.execute_script(cut) <= 0
+        set_width(browser, 1400)
         find(browser, "a[download]").click()
         WebDriverWait(browser, 60).until(lambda one: (downloads / "decisions.csv").exists())
         assert (downloads / "decisions.csv").read_text("utf-8-sig").count("\nnote,") == 1
