@@ -449,12 +449,13 @@ class Decisions:
                     reason=outcome.reason,
                 )
 
-    def totals(self) -> dict[str, int]:
-        """The number of decisions that hold, by reviewer."""
+    def totals(self, *, withdrawn: bool = False) -> dict[str, int]:
+        """The number of decisions that hold, by reviewer. ``withdrawn``: also those that were withdrawn."""
         if not self._store.refreshed():
             return {}
         terms = {"authors": {"terms": {"field": "author", "size": 1000}}}
-        answer = self._store.search({"size": 0, "query": all_of(*_HOLDING), "aggs": terms})
+        query = _KIND if withdrawn else all_of(*_HOLDING)
+        answer = self._store.search({"size": 0, "query": query, "aggs": terms})
         return {one["key"]: int(one["doc_count"]) for one in answer["aggregations"]["authors"]["buckets"]}
 
     def claim(self, group: str, author: str, now: datetime | None = None) -> Claim:

@@ -158,7 +158,7 @@ def decision_pages(
                 found,
                 titles,
                 given=given,
-                authors=store.totals(),
+                authors=store.totals(withdrawn=True),
                 after=following,
                 parquet=has_format("parquet"),
             )

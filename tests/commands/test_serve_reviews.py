@@ -150,6 +150,7 @@ def test_a_review(client: Client, index_name: str) -> None:
     (split,) = [one for one in news.decisions() if one.verdict.value == "split"]
     ann.post("/withdraw", {"csrf": ann.csrf, "decision": split.id})
     assert '<b id="total">2</b>' in ann.get("/decisions", state="withdrawn")
+    assert '<option value="ann">ann (4)</option>' in ann.get("/decisions")
     news.group()
     assert sorted(one.size for one in news.groups()) == [2, 2, 5]
 
