@@ -395,6 +395,16 @@ class Decisions:
         for page in self._store.pages({"query": all_of(query, {"bool": {"must_not": [pairs]}})}, page_size=200):
             yield from (one for hit in page if (one := _decision(hit.source)) is not None)
 
+    def kept(self) -> dict[str, set[str]]:
+        """The content hash of each text of which reviewers keep a document -> these reviewers."""
+        found: dict[str, set[str]] = defaultdict(set)
+        if self._store.refreshed():
+            query = all_of(*_HOLDING, {"term": {"verdict": Verdict.KEEP.value}})
+            for key in self._store.buckets(query, {"content": "contents", "author": "author"}):
+                if _HASH.fullmatch(key["content"]):
+                    found[key["content"]].add(key["author"])
+        return found
+
     def last_write(self) -> tuple[int, int] | None:
         """The number of the last write that is visible, and of the documents; None if nothing was ever decided."""
         if not self._store.refreshed():

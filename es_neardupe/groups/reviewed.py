@@ -7,7 +7,7 @@ are. Since decisions are about contents, a group returns to review when one of i
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor, TimeoutError
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -102,6 +102,8 @@ class KnownReviews:
     """Group -> its review and state; None: nothing was read yet."""
     reading: ReadProgress | None = None
     """The last decisions, or the last run of `group`, are still being read; None: the reviews are current."""
+    kept_by: Mapping[str, Set[str]] = field(default_factory=dict)
+    """Group -> the reviewers who have chosen a document of it to keep."""
 
     def by_group(self) -> Mapping[str, tuple[GroupReview, ReviewState]]:
         """Those of the groups. Raises `IncompleteAnswer` if no review was read yet."""
@@ -136,8 +138,9 @@ class ReviewFilter:
         """The filter of groups with these conditions. Raises `IncompleteAnswer` if no review was read yet."""
         found = known.by_group()
         if self.reviewer is not None:
-            found_by = [group for group, (review, _) in found.items() if self.reviewer in review.reviewers]
-            only = only.among(found_by)
+            decided = {group for group, (review, _) in found.items() if self.reviewer in review.reviewers}
+            kept = {group for group, names in known.kept_by.items() if self.reviewer in names}
+            only = only.among(sorted(decided | kept))
         if self.state is ReviewState.OPEN:
             done = [group for group, (_, state) in found.items() if state is not ReviewState.OPEN]
             return replace(only, without=done, min_texts=2)
@@ -182,6 +185,8 @@ class ReviewedGroups:
         self._as_of: tuple[object, int, int] | None = None
         """The state that was read, see `_state`; None: nothing was read."""
         self._verdicts: dict[tuple[str, str], Mapping[str, Verdict]] = {}
+        self._kept: dict[str, set[str]] = {}
+        """Content hash -> the reviewers who keep a document of it."""
         self._asked: set[str] = set()
         """The content hashes whose groups were read."""
         self._contents: dict[str, set[str]] = {}
@@ -189,6 +194,7 @@ class ReviewedGroups:
         self._texts: dict[str, int | None] = {}
         """Group -> its distinct texts; None if it has ended."""
         self._found: dict[str, tuple[GroupReview, ReviewState]] | None = None
+        self._kept_by: dict[str, set[str]] = {}
         self._progress = ReadProgress("decisions", 0, None)
 
     def begin(self, index: Index, before: Callable[[Index], None]) -> None:
@@ -208,8 +214,8 @@ class ReviewedGroups:
             try:
                 self._reader.submit(self._read, index).result(patience if many else None)
             except TimeoutError:
-                return KnownReviews(self._found, self._progress)
-        return KnownReviews(self._found)
+                return KnownReviews(self._found, self._progress, self._kept_by)
+        return KnownReviews(self._found, kept_by=self._kept_by)
 
     def _note(self, stage: str, done: int, total: int | None) -> None:
         self._progress = ReadProgress(stage, done, total)
@@ -226,6 +232,7 @@ class ReviewedGroups:
             self._verdicts, self._asked, self._contents, self._texts = dict(verdicts), set(), {}, {}
         else:
             self._read_changed(store, written)
+        self._kept = store.kept()
         self._read_groups(index, registry)
         self._as_of = now
 
@@ -238,13 +245,18 @@ class ReviewedGroups:
                 self._verdicts[pair] = verdicts[pair]
 
     def _read_groups(self, index: Index, registry: Registry) -> None:
-        new = {content for pair in self._verdicts for content in pair} - self._asked
+        new = ({content for pair in self._verdicts for content in pair} | self._kept.keys()) - self._asked
         for group, some in groups_of_texts(index, new, self._note).items():
             self._contents[group] = self._contents.get(group, set()) | some
         self._asked |= new
         reviews = _reviews({group: some for group, some in self._contents.items() if len(some) > 1}, self._verdicts)
         unknown = reviews.keys() - self._texts.keys()
         self._texts |= dict.fromkeys(unknown) | registry.texts(unknown)
+        kept_by: dict[str, set[str]] = defaultdict(set)
+        for group, some in self._contents.items():
+            for content in some & self._kept.keys():
+                kept_by[group] |= self._kept[content]
+        self._kept_by = dict(kept_by)
         sizes = ((group, review, self._texts[group]) for group, review in reviews.items())
         self._found = {group: (review, state_of(review, texts)) for group, review, texts in sizes if texts is not None}
 
