@@ -263,7 +263,9 @@ class Decisions:
         """Store decisions; each replaces an earlier one of its reviewer about the same texts. ``places``: id of a
         decision -> what `seen_of` returns with it. Raises `RequestError` if one is rejected."""
         self._store.create()
-        sources = ((one.id, _source(one.checked(), places.get(one.id))) for one in decisions)
+        made = [one.checked() for one in decisions]
+        applied = {hit.id for hit in self._store.with_ids({one.id for one in made}) if _is_applied(hit.source)}
+        sources = ((one.id, _source(one, places.get(one.id), applied=one.id in applied)) for one in made)
         actions = (Action("index", self.name, id, source) for id, source in sources)
         for outcome in self._store.write_in_order(actions):
             if not outcome.done:
@@ -439,10 +441,18 @@ class Decisions:
         return WaitingDecisions(frozenset(contents), versions)
 
     def count_waiting(self) -> int:
-        """The number of decisions that wait for `group`."""
+        """The number of decisions that wait for `group`, without those that were withdrawn before any run."""
         if not self._store.refreshed():
             return 0
-        return self._store.count(all_of(_KIND, {"term": {"waiting": True}}))
+        waiting = all_of(_KIND, {"term": {"waiting": True}})
+        withdrawn = {
+            "query": all_of(waiting, {"exists": {"field": "withdrawn"}}),
+            "_source": ["waiting", "documents.applied"],
+        }
+        undone = sum(
+            not _is_applied(hit.source) for page in self._store.pages(withdrawn, page_size=_PAGE) for hit in page
+        )
+        return self._store.count(waiting) - undone
 
     def settle(self, applied: WaitingDecisions) -> None:
         """Note that a run has applied decisions. Those that changed since they were read continue to wait."""
@@ -512,7 +522,14 @@ def _milliseconds(at: str) -> int:
         return 0
 
 
-def _source(decision: Decision, places: Any) -> dict[str, Any]:
+def _is_applied(source: Mapping[str, Any]) -> bool:
+    """Whether a run of `group` has applied a stored decision, or one that it has replaced."""
+    documents = source.get("documents")
+    return source.get("waiting") is False or (isinstance(documents, Mapping) and documents.get("applied") is True)
+
+
+def _source(decision: Decision, places: Any, *, applied: bool) -> dict[str, Any]:
+    """``applied``: whether a run of `group` has applied the stored decision with this id."""
     low, high = decision.between if len(decision.contents) == 2 else (None, None)
     parts = decision.parts or [None] * len(decision.contents)
     texts = zip(decision.documents, decision.contents, parts, strict=True)
@@ -525,7 +542,7 @@ def _source(decision: Decision, places: Any) -> dict[str, Any]:
         "low": low,
         "high": high,
         "ids": [one.id for one in decision.documents],
-        "documents": {"seen": seen, "places": places},
+        "documents": {"seen": seen, "places": places, "applied": applied},
         "author": decision.author,
         "at": decision.at,
         "withdrawn": decision.withdrawn,

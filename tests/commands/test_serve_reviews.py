@@ -128,6 +128,7 @@ def test_a_review(client: Client, index_name: str) -> None:
     undo = {str(one["name"]): str(one["value"]) for _, one in Reader(after).tags if one.get("name") == "decision"}
     taken = ann.post("/withdraw", {"csrf": ann.csrf, "group": large, **undo})
     assert "Taken back: <b>2 parts</b>" in taken
+    assert "waits" not in ann.get("/")
     assert news.decisions() == []
 
     more = {"confirmed": "true", "following": f"/group?id={large}"}  # as if more of its documents followed
@@ -140,16 +141,22 @@ def test_a_review(client: Client, index_name: str) -> None:
     ann.post("/decide", ann.form("note", "d", note=f"look {NASTY}"))
     assert "Stored <b>keep</b>" in ann.post("/decide", ann.form("keep", "b"))
     assert [one.keep.id for one in news.suggest_keep(top=1)] == ["b"]
+    bob = Reviewer(news, "bob")
+    bob.post("/decide", bob.form("keep", "b"))
+    assert '<b id="total">1</b>' in bob.get("/groups", reviewer="bob")
+    bob.post("/withdraw", {"csrf": bob.csrf, "decision": [one.id for one in news.decisions() if one.author == "bob"]})
+    assert '<b id="total">0</b>' in bob.get("/groups", reviewer="bob")
     news.group()
     assert sorted(one.size for one in news.groups()) == [2, 2, 2, 3]
     assert "waits" not in ann.get("/")
 
     listed = ann.get("/decisions")
-    assert '<b id="total">4</b>' in listed
+    assert '<b id="total">5</b>' in listed
     assert "Formula" in listed
     (split,) = [one for one in news.decisions() if one.verdict.value == "split"]
     ann.post("/withdraw", {"csrf": ann.csrf, "decision": split.id})
-    assert '<b id="total">2</b>' in ann.get("/decisions", state="withdrawn")
+    assert "1 decision waits" in ann.get("/")
+    assert '<b id="total">3</b>' in ann.get("/decisions", state="withdrawn")
     assert '<option value="ann">ann (4)</option>' in ann.get("/decisions")
     news.group()
     assert sorted(one.size for one in news.groups()) == [2, 2, 5]
