@@ -132,7 +132,9 @@ def choose_scope(
     different = _differences(last, rules, run.evidence is not None)
     noted, uuids = (last.indices if last else {}), index.target.uuids
     settled = last is not None and last.finished and last.rules == rules and not different and noted == uuids
-    reason = _why_whole(last, different, rebuild, copied=last is None and found["members"] > 0)
+    reason = _why_whole(
+        last, different, rebuild, copied=last is None and found["members"] > 0 and registry.version() is None
+    )
     if reason is None and last is not None and damaged_clusters(registry, last, read=check):
         reason = "records of related groups were changed or deleted"
     if reason is None and (copied := _copied(index, noted)):

@@ -182,6 +182,8 @@ def read_member(index: Index, group: str, document: str | Address) -> tuple[Memb
 def end_of_group(index: Index, group: str) -> GroupEvent | None:
     """What ended a group: merged into another one, or dissolved. None if there never was such a group, as far as this
     user may know, or if it has not ended."""
+    if not group:
+        return None
     with suppress(Forbidden, NameTaken):
         record = Registry(index).records({group}).get(group)
         if record is not None and record.ended is not None and record.history:

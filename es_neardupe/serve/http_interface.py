@@ -200,7 +200,7 @@ def http_interface(
         index = index_of(request)
         found = groups_of(index, group=group, fields=fields)
         if not found:
-            raise unknown_group(index, group)
+            raise unknown_group(opened(index, groups=True), group)
         return group_json(found[0])
 
     @app.get(

@@ -325,7 +325,7 @@ REFUSED: list[tuple[tuple[str, ...], str]] = [
     (("--features", "ngrams(0)"), "must be 1 or more"),
     (("--features", "tytle:words"), "Available: tags, text, title."),
     (("--features", "place:values"), "Available: tags, text, title."),
-    (("--renew",), "--renew is for weighted"),
+    (("--renew",), "--renew computes the frequencies of shingles again, and resemblance uses none."),
 ]
 
 

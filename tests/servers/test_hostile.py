@@ -16,6 +16,8 @@ from server_tools import JSON, hits, make_index, put, theirs, words
 from es_neardupe import NearDupe, Settings
 from es_neardupe.server.client import Client
 
+VALID = texts(words("hostile", 60))[5].replace("\ud83d", "")
+"""A text that commands take: half of a character is refused."""
 DOCUMENTS = dict(zip(IDS, texts(words("hostile", 60)), strict=True))
 
 
@@ -72,7 +74,7 @@ def values(client: Client, index_name: str, tmp_path: Path) -> dict[str, str]:
         "FILE": DOCUMENTS[IDS[0]],
         "FILE2": DOCUMENTS[IDS[1]],
     }
-    found = {"INDEX": index_name, "ID": IDS[5], "ID2": IDS[6], "GROUP": group.group, "TEXT": DOCUMENTS[IDS[5]]}
+    found = {"INDEX": index_name, "ID": IDS[5], "ID2": IDS[6], "GROUP": group.group, "TEXT": VALID}
     for name, content in files.items():
         file = tmp_path / f"{name}{'.jsonl' if name == 'LINES' else ''}"
         file.write_text(content, "utf-8", "replace")

@@ -133,7 +133,7 @@ def test_iterators(news: NearDupe, log: pytest.LogCaptureFixture) -> None:
     closed.close()
     assert [fields.get("error") for _, fields in events(log)] == [None, None]
     with pytest.raises(SettingsError):
-        next(news.moved_all(["u0"], max_candidates=0))
+        next(news.moved_all(["u0"], min=2.0))
     assert events(log)[-1][1]["error"] == "SettingsError"
 
 

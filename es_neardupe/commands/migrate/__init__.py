@@ -117,7 +117,7 @@ def migrate(
     index, and the errors of `init`, `enrich` and `group`.
 
     >>> news.migrate(threshold=0.7, dry_run=True).changes
-    ('threshold: 0.7, not 0.8', 'bands: 17, not 16', 'rows: 4, not 6')
+    ('threshold: 0.7, not 0.8', 'bands: 17, not 16', 'rows: 4, not 6', 'group min: 0.7, not 0.8')
     """
     from es_neardupe.commands.migrate.plan import MigrationOptions, open_plan
     from es_neardupe.commands.migrate.report import (
