@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import combinations
 from pathlib import Path
 from typing import Any, cast
 
@@ -625,6 +626,8 @@ class World:
         rules: dict[str, Any] = {"min": self.plan.threshold, "linkage": "star"} | self.plan.rules
         if set(DECIDED) & set(self.plan.kinds) or "principal" in rules:
             return None  # a rebuild is the oracle
+        if rules["linkage"] == "star" and "facts" in rules and _are_apart(documents, rules):
+            return None  # too: the brute force knows no texts that are in no group together
         by_values: dict[str, list[_Current]] = defaultdict(list)
         for one in documents:
             by_values[str([one.source.get(name) for name in rules.get("within", ())])].append(one)
@@ -668,6 +671,16 @@ class World:
 def _resemblance(one: Document, other: Document) -> float:
     a, b = one.shingles, other.shingles
     return len(a & b) / len(a | b) if a and b else 0.0
+
+
+def _are_apart(documents: Sequence[_Current], rules: JSON) -> bool:
+    """Whether some texts are similar enough, but have other facts."""
+    kinds = parse_facts(rules["facts"])
+    return any(
+        _resemblance(one, other) >= rules["min"] and not facts_agree(one.facts, other.facts, kinds)
+        for one, other in combinations(documents, 2)
+        if one.text != other.text
+    )
 
 
 def _line(action: Mapping[str, Any]) -> tuple[JSON, JSON]:
