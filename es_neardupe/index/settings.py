@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from enum import Enum
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 from es_neardupe.errors import IndexUnusable, SettingsError
 from es_neardupe.keys.prepare.preparation import Preparation
-from es_neardupe.keys.scheme import Scheme, choose_bands
+from es_neardupe.keys.scheme import Scheme, check_whole, choose_bands
 from es_neardupe.keys.unit import Unit, shingle_of, shingle_option
 from es_neardupe.lists import as_list
 from es_neardupe.options import BY_LENGTHS, DEFAULT_PREFIX, PRESETS, Clean, Mask, MeasureName, Versions, preset_measure
@@ -29,13 +29,6 @@ def check_prefix(prefix: str) -> None:
     """Raises `SettingsError` for a prefix that no index can have."""
     if not _PREFIX.fullmatch(prefix):
         raise SettingsError(f"The prefix {prefix!r} is not valid: use a letter, then letters, digits, _ or -.")
-
-
-_NUMBERS = {
-    **dict.fromkeys(("threshold", "detection", "min"), Real),
-    **dict.fromkeys(("shingle", "permutations", "bands", "rows", "agree", "sample_mod"), Integral),
-}
-"""The settings that are numbers, and their types."""
 
 
 @dataclass(frozen=True)
@@ -188,11 +181,13 @@ class Settings:
         return " ".join(f"{name} {shlex.quote(str(value))}" for name, value in options if value is not None)
 
     def _check_numbers(self) -> None:
-        for name, kind in _NUMBERS.items():
+        for name in ("threshold", "detection", "min"):
             value = getattr(self, name)
-            if value is not None and (isinstance(value, bool) or not isinstance(value, kind)):
-                words = "a whole number" if kind is Integral else "a number"
-                raise SettingsError(f"{name} must be {words}, not {value!r}.")
+            if value is not None and (isinstance(value, bool) or not isinstance(value, Real)):
+                raise SettingsError(f"{name} must be a number, not {value!r}.")
+        for name in ("permutations", "bands", "rows", "agree"):
+            if (value := getattr(self, name)) is not None:
+                check_whole(name, value)
 
     def _check_names(self) -> None:
         if not self.fields or not all(self.fields):

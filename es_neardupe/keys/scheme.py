@@ -121,8 +121,8 @@ class Scheme:
         except ValueError:
             raise SettingsError(f"unit must be word, character or shape, not {self.unit!r}") from None
         for field in fields(self):
-            if field.name not in ("unit", "preparation") and type(value := getattr(self, field.name)) is not int:
-                raise SettingsError(f"{field.name} must be a whole number, not {value!r}")
+            if field.name not in ("unit", "preparation"):
+                check_whole(field.name, getattr(self, field.name))
         _check("version", self.version, 1, 1)
         _check("shingle", self.shingle, 1, MAX_SHINGLE)
         _check("permutations", self.permutations, 8, 256)
@@ -255,6 +255,12 @@ def _detection(similarity: float, bands: int, rows: int, agree: int = 1) -> floa
     shared = similarity**rows
     too_few = (math.comb(bands, k) * shared**k * (1 - shared) ** (bands - k) for k in range(agree))
     return float(1 - math.fsum(too_few))
+
+
+def check_whole(name: str, value: object) -> None:
+    """Raises `SettingsError` for a setting that is no whole number."""
+    if type(value) is not int:
+        raise SettingsError(f"{name} must be a whole number, not {value!r}.")
 
 
 def _check(name: str, value: int, low: int, high: int | None) -> None:
