@@ -109,6 +109,12 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
+def check_seed(seed: int) -> None:
+    """Raises `SettingsError` for a seed of a sample that is out of range."""
+    if not 0 <= seed < 2**64:
+        raise SettingsError(f"{option('seed')} must be 0 or more and fit into 64 bits, not {seed}.")
+
+
 def on_engine(command: Callable[P, R]) -> Callable[P, R]:
     """Implement the options ``engine`` and ``insecure_engine`` of a command: it gets an index with this engine, which
     is closed when the command ends. Raises `SettingsError` and `EngineError`."""

@@ -10,7 +10,7 @@ import typer
 from es_neardupe import options
 from es_neardupe.keywords import Unpack, with_defaults
 from es_neardupe.options import DEFAULT_MAX_BUCKET
-from es_neardupe.run_options import READ_DEFAULTS, ReadOptions, on_engine
+from es_neardupe.run_options import READ_DEFAULTS, ReadOptions, check_seed, on_engine
 
 if TYPE_CHECKING:
     from es_neardupe.commands.audit.report import AuditReport
@@ -53,7 +53,6 @@ def audit(
         VerifiedPairsCheck,
         advice,
         audited_scope,
-        check_seed,
         drawn,
         grouped_by_resemblance,
         memberships,

@@ -52,7 +52,7 @@ from es_neardupe.verification.boilerplate import Boilerplate, boilerplate, witho
 from es_neardupe.verification.current_texts import CurrentDocuments, current_hits
 from es_neardupe.verification.on_workers import ComparingWorkers
 from es_neardupe.verification.verify import Verifier
-from es_neardupe.wording import counted, option
+from es_neardupe.wording import counted
 
 _PAGE = 10_000
 _PRINCIPALS = 1000
@@ -68,12 +68,6 @@ _TOLERANCE = 1e-9
 
 _STORED_TOLERANCE = 1e-6
 """Rounding error of a stored similarity, which a server may return as a 32-bit float."""
-
-
-def check_seed(seed: int) -> None:
-    """Raises `SettingsError` for a seed out of range."""
-    if not 0 <= seed < 2**64:
-        raise SettingsError(f"{option('seed')} must be 0 or more and fit into 64 bits, not {seed}.")
 
 
 def drawn(index: Index, size: int, seed: int, progress: Progress) -> tuple[int, list[Reference]]:

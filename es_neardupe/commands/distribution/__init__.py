@@ -13,6 +13,7 @@ import typer
 from es_neardupe import options
 from es_neardupe.options import DEFAULT_MAX_BUCKET, Matching
 from es_neardupe.progress import Progress, silent
+from es_neardupe.run_options import check_seed
 from es_neardupe.similarity.facts.kinds import parse_facts
 
 if TYPE_CHECKING:
@@ -155,7 +156,6 @@ def distribution(
     from es_neardupe.commands.distribution.sample import compare_sample, random_rows
     from es_neardupe.commands.distribution.steps import (
         THRESHOLDS,
-        check_seed,
         compared_candidates,
         detecting,
         distribution,

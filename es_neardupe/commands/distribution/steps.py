@@ -82,12 +82,6 @@ def _check_effect(name: str, names: Sequence[MeasureName], has_effect: Sequence[
         raise SettingsError(f"{option(name)} is for the measures {', '.join(one.value for one in has_effect)}.")
 
 
-def check_seed(seed: int) -> None:
-    """Raises `SettingsError` for a seed out of range."""
-    if not 0 <= seed < 2**64:
-        raise SettingsError(f"{option('seed')} must be 0 or more and fit into 64 bits, not {seed}.")
-
-
 def thresholds_of_table(thresholds: Sequence[float], chosen: float) -> list[float]:
     """The thresholds of the table, in order. Raises `SettingsError` for one out of range."""
     levels = sorted({*thresholds, chosen})

@@ -15,7 +15,6 @@ from es_neardupe.candidates.fingerprints import classes_of, read_corpus
 from es_neardupe.candidates.join import find_candidates
 from es_neardupe.commands.audit import true_pairs
 from es_neardupe.commands.audit.report import RecallCounts, effective, recall_of
-from es_neardupe.commands.audit.steps import check_seed
 from es_neardupe.commands.audit.true_pairs import InvertedIndex, PairSimilarities
 from es_neardupe.commands.audit.why_missed import (
     FOUND,
@@ -30,6 +29,7 @@ from es_neardupe.commands.audit.why_missed import (
 )
 from es_neardupe.errors import SettingsError
 from es_neardupe.keys.scheme import Scheme
+from es_neardupe.run_options import check_seed
 
 SETS = st.lists(st.sets(st.integers(0, 2**64 - 1) | st.integers(0, 12), max_size=12), max_size=12)
 

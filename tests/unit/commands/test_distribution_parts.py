@@ -38,6 +38,7 @@ from es_neardupe.index.settings import Settings
 from es_neardupe.keys.unit import Unit
 from es_neardupe.options import Matching, MeasureName
 from es_neardupe.records import FingerprintColumns
+from es_neardupe.run_options import check_seed
 from es_neardupe.similarity import measure as allpairs
 from es_neardupe.similarity.histogram import EDGES, Histogram, binned
 from es_neardupe.similarity.measure import Measure, all_pairs, default_sample, measure_name, weights_of
@@ -356,8 +357,8 @@ def test_a_measure_by_name_and_symbol_is_one() -> None:
             lambda: flow.names_of_measures(["nothing"], whitespace=False),
             "resemblance, jaccard, containment, containment-longer, bag",
         ),
-        (lambda: flow.check_seed(-1), "`seed`"),
-        (lambda: flow.check_seed(2**64), "`seed`"),
+        (lambda: check_seed(-1), "`seed`"),
+        (lambda: check_seed(2**64), "`seed`"),
         (lambda: flow.thresholds_of_table([0.5, 0.0], 0.8), "not 0.0."),
         (lambda: flow.thresholds_of_table([0.5], 1.5), "not 1.5."),
         (lambda: flow.thresholds_of_table([float("nan")], 0.5), "not nan."),
