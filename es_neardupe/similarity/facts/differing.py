@@ -324,15 +324,16 @@ def _sizes(a: Part, b: Part) -> tuple[str, str] | None:
     XL. None if they are no sizes."""
     if max(len(a), len(b)) > _MAX_SIZE:
         return None
-    one, other = _size(a), _size(b)
-    is_size = any(are_of_clothes(sizes_of(part.text, part.tokens)) for part in (a, b))
-    return (one, other) if one and other and is_size else None
+    found = [sizes_of(part.text, part.tokens) for part in (a, b)]
+    if not any(map(are_of_clothes, found)):
+        return None
+    one, other = (next(iter(sizes), _digits(part)) for sizes, part in zip(found, (a, b), strict=True))
+    return (one, other) if one and other else None
 
 
-def _size(part: Part) -> str:
-    """The size, or else the only number; the empty string if there is none."""
-    number = part.tokens[0].key if len(part) == 1 and _SIZE_IN_DIGITS.fullmatch(part.tokens[0].key) else ""
-    return next(iter(sizes_of(part.text, part.tokens)), number)
+def _digits(part: Part) -> str:
+    """The key of the only number, which may be a size; the empty string if there is none."""
+    return part.tokens[0].key if len(part) == 1 and _SIZE_IN_DIGITS.fullmatch(part.tokens[0].key) else ""
 
 
 def _differing_title(a: FactTokens, b: FactTokens) -> DifferingPlace | None:
