@@ -275,32 +275,30 @@ class Registry:
         if stored is None:
             return None
         try:
-            last = _decode_run(stored.source)
-            return None if self._is_of_deleted(last) else last
+            return self._decoded(stored)
         except ValueError as error:
             raise SettingsError(
                 f"The rules of the last run, in {self.name}, cannot be read ({error}). To start from the defaults, run "
                 f"`{command('group', self._index.name)} --default-rules` with the options that you need."
             ) from error
 
-    def _is_of_deleted(self, last: LastRun) -> bool:
-        """Whether no index of a run is left, and the present ones have other keys. With the same keys, the index was
-        loaded again or restored, and its rules hold."""
+    def _decoded(self, stored: StoredDocument) -> LastRun | None:
+        """A run; None if no index of it is left, and the present ones have other keys. With the same keys, the index
+        was loaded again or restored, and its rules hold. Raises `ValueError` if it cannot be read."""
+        last = _decode_run(stored.source)
         if last.rules is None or last.rules.scheme == self._index.scheme_id:
-            return False
+            return last
         before, now = (
             {uuid.partition("/")[0] for uuid in uuids.values()} for uuids in (last.indices, self._index.target.uuids)
         )
-        return bool(before) and before.isdisjoint(now)
+        return None if before and before.isdisjoint(now) else last
 
     def note_begun(self, at: str) -> None:
         """Record that a run has begun; the rules of the last finished run stay. Raises `Conflict` if another run
         recorded anything since `last_run`. Call it after `Lease.check`, which shows that the registry exists."""
         try:
-            last = None if self._run is None else _decode_run(self._run.source)
+            last = None if self._run is None else self._decoded(self._run)
         except ValueError:
-            last = None
-        if last is not None and self._is_of_deleted(last):
             last = None
         self._note(LastRun(finished=False, evidence=False, rules=last.rules if last else None), at)
 
