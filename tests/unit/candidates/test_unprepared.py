@@ -50,6 +50,11 @@ PLAIN = [
 ]
 
 
+def kind_of(text: str) -> str | None:
+    found = unprepared_texts([text], SCHEME)
+    return None if found is None else found.kind
+
+
 @pytest.mark.parametrize(
     ("text", "kind", "options"),
     [
@@ -192,9 +197,7 @@ def test_other_texts(text: str) -> None:
     ],
 )
 def test_lines_of_many_logs(line: str) -> None:
-    found = unprepared_texts([line], SCHEME)
-    assert found is not None
-    assert found.kind == "log lines"
+    assert kind_of(line) == "log lines"
 
 
 @pytest.mark.parametrize(
@@ -208,9 +211,7 @@ def test_lines_of_many_logs(line: str) -> None:
     ],
 )
 def test_lines_of_mails(text: str) -> None:
-    found = unprepared_texts([text], SCHEME)
-    assert found is not None
-    assert found.kind == "mails"
+    assert kind_of(text) == "mails"
 
 
 def test_texts_that_are_prepared_already() -> None:
