@@ -134,8 +134,8 @@ def each_in_few_words(texts: Sequence[str], kind: str) -> list[str]:
 
 
 def in_narrow_column(texts: Sequence[str], room: int) -> list[str]:
-    """The texts for a column that cuts their ends: those that could not be told apart begin with the word that
-    differs."""
+    """The texts for a column with room for their beginnings only: those that begin alike are shown from the word that
+    differs on."""
     starts = dict.fromkeys(texts, 0)
     while True:
         alike = defaultdict(list)
