@@ -112,8 +112,15 @@ class UnpreparedTexts:
     """Documents of this kind."""
     documents: int
     """Documents with any words whose texts were examined."""
-    options: str
-    """The options of `init` and `migrate` that prepare them."""
+    preset: str | None = None
+    """The preset of `init` and `migrate` for such texts; None if any may suit them."""
+    clean: str | None = None
+    """What `init` and `migrate` should leave out of them."""
+
+    @property
+    def options(self) -> str:
+        """The options of the commands."""
+        return f"--preset {self.preset}" if self.clean is None else f"--clean {self.clean}"
 
 
 def beginning_of(text: Text) -> str:
@@ -135,11 +142,6 @@ def unprepared_texts(texts: Iterable[Text], scheme: Scheme) -> UnpreparedTexts |
     """What `texts_of_one_kind` finds if keys are made of the texts as they are; None if they are prepared."""
     found = None if scheme.preparation else texts_of_one_kind(texts)
     return None if found is not None and found.kind == "scans" and scheme.unit is not Unit.WORD else found
-
-
-def left_out_of(unprepared: UnpreparedTexts | None) -> Clean | None:
-    """What the options leave out of texts."""
-    return next((one for one in Clean if unprepared and unprepared.options == f"--clean {one.value}"), None)
 
 
 def texts_of_one_kind(texts: Iterable[Text]) -> UnpreparedTexts | None:
@@ -164,14 +166,17 @@ def texts_of_one_kind(texts: Iterable[Text]) -> UnpreparedTexts | None:
     ((kind, found),) = kinds.most_common(1) or [("", 0)]
     if found < _MINIMUM * documents or not found:
         return None
-    clean = Clean.HTML_MAIN if 2 * whole_pages > found else Clean.HTML
-    options = {
-        "pages": f"--clean {clean.value}",
-        "mails": f"--clean {Clean.MAIL.value}",
-        "log lines": "--preset logs",
-        "scans": "--preset scans",
-    }
-    return UnpreparedTexts(kind=kind, found=found, documents=documents, options=options[kind])
+    preset, clean = None, None
+    match kind:
+        case "pages":
+            clean = (Clean.HTML_MAIN if 2 * whole_pages > found else Clean.HTML).value
+        case "mails":
+            clean = Clean.MAIL.value
+        case "log lines":
+            preset = "logs"
+        case "scans":
+            preset = "scans"
+    return UnpreparedTexts(kind=kind, found=found, documents=documents, preset=preset, clean=clean)
 
 
 def _is_page_of_mail(text: str) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from es_neardupe.candidates.detection import least_words
-from es_neardupe.candidates.unprepared import left_out_of, texts_of_one_kind
+from es_neardupe.candidates.unprepared import texts_of_one_kind
 from es_neardupe.commands.distribution.presets import bounded, tried
 from es_neardupe.commands.distribution.report import (
     Distribution,
@@ -105,7 +105,7 @@ def preset_advice(
     """
     texts = bounded(sample)
     kind = texts_of_one_kind(texts)
-    clean = left_out_of(kind)
+    clean = None if kind is None or kind.clean is None else Clean(kind.clean)
     texts = Preparation(clean).texts(texts)
     trials = tried(texts, progress)
     median = int(np.median(word_counts(texts))) if texts else 0

@@ -79,16 +79,17 @@ def kind_of(text: str) -> str | None:
 )
 def test_kinds(text: str, kind: str, options: str) -> None:
     """A third of the documents with words is enough, a seventh is not."""
-    found = UnpreparedTexts(kind=kind, found=3, documents=len(PLAIN) + 3, options=options)
-    assert unprepared_texts([text, *PLAIN, ["", text], text, ""], SCHEME) == found
+    found = unprepared_texts([text, *PLAIN, ["", text], text, ""], SCHEME)
+    assert found is not None
+    assert (found.kind, found.found, found.documents, found.options) == (kind, 3, len(PLAIN) + 3, options)
     assert unprepared_texts([text, *PLAIN, *PLAIN, text], SCHEME) is None
 
 
 def test_pages_of_mails_that_are_no_replies() -> None:
     """They look as other pages do, but hardly any other page has a quote of a mail."""
-    found = UnpreparedTexts(kind="mails", found=4, documents=4, options="--clean mail")
+    found = UnpreparedTexts(kind="mails", found=4, documents=4, clean="mail")
     assert unprepared_texts([MAIL_PAGE, *[FRAGMENT] * 3], SCHEME) == found
-    pages = UnpreparedTexts(kind="pages", found=4, documents=5, options="--clean html")
+    pages = UnpreparedTexts(kind="pages", found=4, documents=5, clean="html")
     assert unprepared_texts([MAIL_PAGE, *[FRAGMENT] * 4], SCHEME) == pages
 
 
@@ -101,7 +102,7 @@ def test_scans_with_letters_that_were_misread() -> None:
         words.replace("building", "builcling").replace("meetings", "mcetings"),
     ]
     plain = [f"{words} in street {name}" for name in "ghijklm"]
-    found = UnpreparedTexts(kind="scans", found=3, documents=10, options="--preset scans")
+    found = UnpreparedTexts(kind="scans", found=3, documents=10, preset="scans")
     assert unprepared_texts([*scans, *plain], SCHEME) == found
     assert unprepared_texts([*scans[:2], *plain], SCHEME) is None, "less than a quarter"
     assert unprepared_texts(scans, SCHEME) is None, "no word is usual"
