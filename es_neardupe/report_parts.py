@@ -100,6 +100,9 @@ class GroupScope:
     """Of the stale ones, those to which nothing was written: deleted, or grouped with one that was."""
     corrupt: int
     """Processed documents whose stored fingerprint cannot be read; skipped."""
+    written_since_enrich: int
+    """Documents of the index that were written since the last ``enrich``, so that their texts can have changed; 0 if
+    that is unknown."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -420,6 +420,7 @@ def test_a_former_principal_with_another_text_is_alone(client: Client, index_nam
     counts = [one.groups for one in (news.group(check=True), news.group(), news.group(rebuild=True))]
     assert {(one.count, one.grouped, one.alone) for one in counts} == {(1, 2, 6)}
     assert NearDupe(index_name, client).group(check=True).scope.affected == 0
+    assert NearDupe(index_name, client).group().scope.written_since_enrich == 1
     shown = server_cli("group", index_name)
     assert "1 document was written since the last enrich: if its text has changed, run" in shown.err
     regroup(client, index_name)

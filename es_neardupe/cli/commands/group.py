@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -34,7 +33,6 @@ from es_neardupe.cli.messages import (
 from es_neardupe.cli.output import ask, check_output, print_json, print_table, progress_bars, say, show, warn
 from es_neardupe.cli.run_log import result
 from es_neardupe.commands.group import group as library
-from es_neardupe.errors import Forbidden
 from es_neardupe.options import DEFAULT_PREFIX, Linkage
 from es_neardupe.wording import command, counted
 
@@ -88,8 +86,8 @@ def group(
         _show_groups(report)
         show_first(report.requests)
     _warn_of_groups(report)
-    if not report.scope.stale:
-        _warn_of_written(found)
+    if report.scope.written_since_enrich and not report.scope.stale:
+        _warn_of_written(report.index, report.scope.written_since_enrich)
     show_left(failures, *left_by(report.writes))
     fail_on_writes(report.writes)
     if report.evidence is not None:
@@ -106,19 +104,11 @@ def _confirm_break(index: Index) -> None:
         ask(question, abort=True)
 
 
-def _warn_of_written(index: Index) -> None:
-    """Warn of documents that were written since the last ``enrich``. Those that an earlier run has found changed are
-    alone, and no later run reads them."""
-    from es_neardupe.groups.waiting import written_since_enrich
-    from es_neardupe.index.index import opened
-    from es_neardupe.index.storage.change_feed import ChangeFeed, Consumer
-
-    with suppress(Forbidden):
-        current = opened(index)
-        if number := written_since_enrich(current, ChangeFeed(current, Consumer.TEXTS, stores=False)):
-            these = counted(number, "document was", "documents were")
-            texts = "its text has" if number == 1 else "their texts have"
-            warn(f"{these} written since the last enrich: if {texts} changed, run `{command('enrich', index.name)}`.")
+def _warn_of_written(index: str, number: int) -> None:
+    """Warn of documents that were written since the last ``enrich``."""
+    these = counted(number, "document was", "documents were")
+    texts = "its text has" if number == 1 else "their texts have"
+    warn(f"{these} written since the last enrich: if {texts} changed, run `{command('enrich', index)}`.")
 
 
 def _show_groups(report: GroupReport) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from es_neardupe.candidates.detection import DetectionCase, UnsuitedTexts, cases_in_index
@@ -12,12 +13,13 @@ from es_neardupe.candidates.join import with_passages
 from es_neardupe.candidates.spill_to_disk import Scratch
 from es_neardupe.candidates.unprepared import UnpreparedTexts, unfit_texts
 from es_neardupe.candidates.who_may_meet import GroupRules
-from es_neardupe.errors import LeaseHeld, SettingsError
+from es_neardupe.errors import Forbidden, LeaseHeld, SettingsError
 from es_neardupe.groups.build import GroupingResult, LinkedClasses
 from es_neardupe.groups.decisions import PairDecisions, WaitingDecisions
 from es_neardupe.groups.incremental import GroupRun, RunScope, affected_pairs
 from es_neardupe.groups.registry import LastRun, Registry, mean_similarity, remembered
 from es_neardupe.groups.rules import RunRules
+from es_neardupe.groups.waiting import written_since_enrich
 from es_neardupe.groups.write import write_groups
 from es_neardupe.index import queries
 from es_neardupe.index.index import Index
@@ -334,7 +336,16 @@ def _scope(index: Index, scope: RunScope, result: GroupingResult) -> GroupScope:
         stale=untouched + changed,
         untouched=untouched,
         corrupt=len(corpus.corrupt),
+        written_since_enrich=_written_since_enrich(index),
     )
+
+
+def _written_since_enrich(index: Index) -> int:
+    """The documents written since the last ``enrich``. Those that an earlier run has found changed are alone, and no
+    later run reads them."""
+    with suppress(Forbidden):
+        return written_since_enrich(index, ChangeFeed(index, Consumer.TEXTS, stores=False))
+    return 0
 
 
 def _pairs(index: Index, result: GroupingResult) -> PairCounts:
