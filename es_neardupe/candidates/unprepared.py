@@ -100,6 +100,14 @@ _MINIMUM = 0.25
 """Share of the documents that are of one kind."""
 _ENOUGH = 20
 """Documents that are enough to recognise the kind of the texts in an index."""
+_NOT_THEIR_OWN = {
+    Clean.HTML.value: "markup",
+    Clean.HTML_MAIN.value: "markup and menus",
+    Clean.MAIL.value: "quotes and signatures",
+    "logs": "times and ids",
+    "scans": "words that are divided at line ends or were misread",
+}
+"""What to leave out, or preset -> what it keeps out of the keys."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,6 +124,11 @@ class UnpreparedTexts:
     """The preset of `init` and `migrate` for such texts; None if any may suit them."""
     clean: str | None = None
     """What `init` and `migrate` should leave out of them."""
+
+    @property
+    def not_their_own(self) -> str:
+        """What their keys should not be made of."""
+        return _NOT_THEIR_OWN[self.clean or self.preset or ""]
 
     @property
     def options(self) -> str:

@@ -35,14 +35,6 @@ if TYPE_CHECKING:
 _MAX_BUCKETS = 3
 """Maximum number of large buckets shown with their passage."""
 
-_NOT_THEIR_OWN = {
-    "pages": "markup and menus, which hide near-copies and make others look alike",
-    "mails": "quotes and signatures, which hide near-copies and make others look alike",
-    "log lines": "times and ids, which hide near-copies and make others look alike",
-    "scans": "words that are divided at line ends or were misread, which hide near-copies",
-}
-"""Kind of texts -> what their keys should not be made of, and why."""
-
 
 def warn_of_buckets(skipped: int, large: Sequence[Bucket]) -> None:
     """Warn of skipped comparisons, and show the passages that the texts of the largest buckets share."""
@@ -191,9 +183,10 @@ def warn_of_texts(index: str, found: UnpreparedTexts | None, unsuited: UnsuitedT
     if found is None:
         warn_of_lengths(index, unsuited)
         return
+    hides = "hide near-copies" if found.preset == "scans" else "hide near-copies and make others look alike"
     warn(
         f"{found.found:,} of {counted(found.documents, 'document is', 'documents are')} {found.kind}: "
-        f"their keys are also made of {_NOT_THEIR_OWN[found.kind]}. "
+        f"their keys are also made of {found.not_their_own}, which {hides}. "
         f"`{command('migrate', index)} {found.options}` makes keys that suit them."
     )
 

@@ -87,12 +87,6 @@ common."""
 _HELD = 0.1
 """Share of the documents in pairs that a preset may add to those held together by boilerplate only."""
 
-_LEFT_OUT = {
-    Clean.HTML: "markup",
-    Clean.HTML_MAIN: "markup and menus",
-    Clean.MAIL: "quotes and signatures",
-}
-
 
 def preset_advice(
     index: Index, distributions: Sequence[Distribution], sample: Sequence[str], progress: Progress = silent
@@ -109,7 +103,7 @@ def preset_advice(
     texts = Preparation(clean).texts(texts)
     trials = tried(texts, progress)
     median = int(np.median(word_counts(texts))) if texts else 0
-    advice = by_trials(trials, len(texts), median, kind=None if kind is None else kind.kind)
+    advice = by_trials(trials, len(texts), median, of_kind=None if kind is None else kind.preset)
     if advice is None:
         of_index = None if clean else _by_resemblance(index, distributions, median)
         advice = by_length(median) or of_index or _default(median)
@@ -118,21 +112,21 @@ def preset_advice(
     if kind is not None and clean is not None:
         found = f"{kind.found:,} of {counted(kind.documents, 'text')} of the sample are {kind.kind}"
         line = f"{command('migrate', index.name)} --preset {advice.preset} {kind.options}"
-        sentences.insert(0, f"{found}, and the presets were tried without {_LEFT_OUT[clean]}: `{line}`.")
+        sentences.insert(0, f"{found}, and the presets were tried without {kind.not_their_own}: `{line}`.")
     return replace(advice, reasons=" ".join(sentences), clean=clean and clean.value, texts=len(texts)), trials
 
 
-def by_trials(trials: Sequence[PresetTrial], texts: int, median: int, *, kind: str | None) -> PresetAdvice | None:
+def by_trials(trials: Sequence[PresetTrial], texts: int, median: int, *, of_kind: str | None) -> PresetAdvice | None:
     """The simplest preset that matches nearly as many documents as others that mix none; None if all match few texts.
 
-    ``kind``: that of the texts. Only log lines are grouped by their template, and only scans by the shapes of letters,
-    which texts on one subject share too.
+    ``of_kind``: the preset for the kind of the texts, if there is one. Only log lines are grouped by their template,
+    and only scans by the shapes of letters, which texts on one subject share too.
     """
     of = {one.preset: one for one in trials}
     times = _TIMES | ({"reader": _TIMES_OF_TEMPLATES} if _mixes(of["scans"], of["strict"]) else {})
     chosen = of["strict"]
-    others = ["short"] if _is_short(median, "reader") else ["reader", *["scans"] * (kind == "scans")]
-    for other in (of[name] for name in [*others, *["logs"] * (kind == "log lines")]):
+    others = ["short"] if _is_short(median, "reader") else ["reader", *["scans"] * (of_kind == "scans")]
+    for other in (of[name] for name in [*others, *["logs"] * (of_kind == "logs")]):
         more = other.documents >= max(times[other.preset] * chosen.documents, 1)
         if more and (other.preset == "logs" or not _mixes(other, of["strict"])) and _visible(other, texts):
             chosen = other

@@ -26,7 +26,7 @@ def trials(**of: tuple[int, int] | tuple[int, int, int]) -> list[PresetTrial]:
 
 
 @pytest.mark.parametrize(
-    ("found", "median", "kind", "preset"),
+    ("found", "median", "of_kind", "preset"),
     [
         ({"strict": (40, 80), "reader": (50, 100)}, 200, None, "strict"),
         ({"strict": (40, 80), "reader": (55, 110)}, 200, None, "reader"),
@@ -38,15 +38,15 @@ def trials(**of: tuple[int, int] | tuple[int, int, int]) -> list[PresetTrial]:
         ({"strict": (40, 80), "scans": (100, 150)}, 200, "scans", "strict"),
         ({"strict": (10, 20), "short": (50, 100)}, 8, None, "short"),
         ({"strict": (10, 20), "reader": (50, 100)}, 8, None, "strict"),
-        ({"strict": (0, 0), "logs": (5000, 200)}, 15, "log lines", "logs"),
+        ({"strict": (0, 0), "logs": (5000, 200)}, 15, "logs", "logs"),
         ({"strict": (40, 80), "logs": (5000, 200)}, 200, None, "strict"),
         ({"strict": (40, 80), "supershingles": (38, 76), "reader": (40, 80)}, 800, None, "supershingles"),
         ({"strict": (4, 8), "reader": (5, 10)}, 200, None, None),  # too few to decide
         ({"strict": (0, 0), "reader": (3000, 200)}, 200, None, "strict"),
     ],
 )
-def test_by_the_trials(found: dict[str, Any], median: int, kind: str | None, preset: str | None) -> None:
-    chosen = by_trials(trials(**found), 200, median, kind=kind)
+def test_by_the_trials(found: dict[str, Any], median: int, of_kind: str | None, preset: str | None) -> None:
+    chosen = by_trials(trials(**found), 200, median, of_kind=of_kind)
     assert (chosen and chosen.preset) == preset
 
 
@@ -129,5 +129,5 @@ def test_mails_as_they_are() -> None:
     texts = [one["text"] for one in read_jsonl("cases/mails.jsonl.xz")[:300]]
     of = {one.preset: one for one in tried(texts)}
     assert of["reader"].held > 2 * of["strict"].held
-    chosen = by_trials(list(of.values()), len(texts), 186, kind=None)
+    chosen = by_trials(list(of.values()), len(texts), 186, of_kind=None)
     assert chosen is None or chosen.preset == "strict"
