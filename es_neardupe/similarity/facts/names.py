@@ -77,17 +77,18 @@ def _differing_words(a: Sequence[SlotToken], b: Sequence[SlotToken], *, equal_su
         return None
     if any(are_opposites(one.key, other.key) for one in a for other in b):
         return FactKind.WORD
-    content = [[one for one in side if one.flags & _CONTENT and not _is_title(one)] for side in (a, b)]
+    content = [[one for one in side if one.flags & _CONTENT and one.key not in words.TITLES] for side in (a, b)]
     is_short = max(len(a), len(b)) <= _MAX_WORDS
     return FactKind.WORD if is_short and all(_without_variants(*content, of_names=False)) else None
 
 
 def is_name(token: SlotToken, texts: Iterable[FactTokens]) -> bool:
-    """Whether a word is capitalised, has several letters, and is nowhere in lower case, unless it is a function word
-    there: ``US``, ``us``."""
+    """Whether a word is capitalised, has several letters, is no title of address, and is nowhere in lower case, unless
+    it is a function word there: ``US``, ``us``."""
     return (
         token.kind is None
         and len(token.key) > 1
+        and token.key not in words.TITLES
         and token.written[0].isupper()
         and bool(token.flags & _CONTENT)
         and (token.key in words.FUNCTION_WORDS or not any(has(text.lower, token.hash) for text in texts))
@@ -98,10 +99,6 @@ def has(values: U64, value: np.uint64) -> bool:
     """Whether a sorted array has a value."""
     place = values.searchsorted(value)
     return bool(place < len(values) and values[place] == value)
-
-
-def _is_title(token: SlotToken) -> bool:
-    return token.key in words.PERSONAL_TITLES
 
 
 def _without_common(a: Sequence[SlotToken], b: Sequence[SlotToken]) -> tuple[list[SlotToken], list[SlotToken]]:
@@ -133,7 +130,7 @@ def _names(
     uncertain: list[tuple[int, SlotToken]] = []
     for side, text in enumerate(texts):
         for token in kept[side]:
-            if _is_title(token):
+            if token.key in words.TITLES:
                 continue
             if not is_name(token, texts):
                 others[side].append(token)

@@ -499,26 +499,32 @@ SPELLINGS = {
     "yoghourt": "yaourt",
 }
 """Beginnings of words with another spelling that is not similar enough."""
-ABBREVIATED_TITLES = words_of(
+_ABBREVIATED = words_of(
     """
-    mr mrs ms mx messrs dr prof rev hon st capt cmdr col gen lt maj sgt adm sen sens rep reps gov pres
-    hr hrn fr dipl ing med phil rer nat jur mme mlle mm sr sra srta sig dott avv dra mevr dhr
+    mr mrs ms mx messrs dr prof rev capt cmdr col lt maj sgt sen sens rep reps gov mme mlle sr sra srta
+    dott avv mevr dhr
     """
 )
+ABBREVIATED_TITLES = _ABBREVIATED | words_of("hr hrn hon st gen adm pres fr dipl ing med phil rer nat jur mm sig dra")
 """Before a name: a full stop after one ends no sentence."""
-BEFORE_NAMES = ABBREVIATED_TITLES | words_of(
+TITLES = _ABBREVIATED | words_of(
     """
-    miss mister herr herrn frau monsieur madame mademoiselle señor señora señorita don doña signor signora senhor
-    senhora pan pani sayın dear hello hi hey liebe lieber geehrte geehrter hallo cher chère bonjour estimado
-    estimada querido querida hola caro cara gentile buongiorno ciao prezado prezada olá beste geachte kære kära
-    szanowny szanowna уважаемый уважаемая merhaba
+    senator senators representative representatives congressman congresswoman president chairman secretary governor
+    mayor miss mister herr herrn frau monsieur madame mademoiselle señor señora señorita signor signora senhor senhora
+    sayın u s
     """
+)
+"""Titles of address, which are no part of a name, with those of ``U.S. Senator``; but not those that are also names or
+other words."""
+BEFORE_NAMES = (
+    ABBREVIATED_TITLES
+    | TITLES
+    | words_of(
+        """
+        don doña pan pani dear hello hi hey liebe lieber geehrte geehrter hallo cher chère bonjour estimado estimada
+        querido querida hola caro cara gentile buongiorno ciao prezado prezada olá beste geachte kære kära
+        szanowny szanowna уважаемый уважаемая merhaba
+        """
+    )
 )
 """Titles of address and greetings."""
-PERSONAL_TITLES = words_of(
-    """
-    senator senators sen sens representative representatives rep reps congressman congresswoman mr mrs ms dr
-    president chairman secretary governor mayor u s herr frau monsieur madame señor señora
-    mme mlle sr sra srta
-    """
-)
