@@ -21,7 +21,6 @@ _PART_OF_DAY = re.compile(
     rf"|\s?(?:ч\.?|час(?:а|ов)?)\s(?P<after_hours>{'|'.join(calendar.PARTS_OF_DAY_AFTER_HOURS)})\b",
     re.IGNORECASE,
 )
-_AFTER_ORDINALS = words.AFTER_ORDINALS | {"quartal", "halbjahr"}
 _BEFORE_PAST = frozenset(part.split()[0] for part in calendar.PARTS_OF_HOURS)
 _ROUND_HOURS = re.compile(r"(?:[01]\d|2[0-3])[0-5]\d ?(?:hours|hrs|h)", re.IGNORECASE)
 _HOUR = re.compile(r"(?P<hour>[01]?\d|2[0-4])(?:[.](?P<minute>[0-5]\d))?")
@@ -123,7 +122,7 @@ class DateReader(Reader):
         text = self.raw[i][0]
         if not (text.isdigit() and len(text) <= 2 and 0 < int(text) <= 31):
             return 0
-        if self.near(k) in _AFTER_ORDINALS and (self.near(k) not in words.AFTER_ORDINALS or "." in self.between(k)):
+        if self.near(k) in words.PERIODS or (self.near(k) in words.AFTER_ORDINALS and "." in self.between(k)):
             return self._ordinal(text, start, k)
         k += self.near(k) in ("of", "de")
         month = self.near(k)

@@ -10,9 +10,9 @@ from es_neardupe.options import FactKind
 FIGURES = frozenset({FactKind.AMOUNT, FactKind.NUMBER, FactKind.DATE, FactKind.UNIT, FactKind.CODE})
 FACTS = FIGURES | {FactKind.NAME, FactKind.NEGATION}
 """Kinds by which two texts of the same form are about different things."""
-ALL = FACTS | {FactKind.WORD, FactKind.TITLE}
 OF_THE_COPY = frozenset({FactKind.STAMP, FactKind.COUNTER, FactKind.CONTACT})
 """Kinds that are about a copy or its place of publication. They decide only if they are chosen."""
+ALL = frozenset(FactKind) - OF_THE_COPY
 
 LISTS = {"figures": FIGURES, "facts": FACTS, "all": ALL}
 """Each list contains the one before."""

@@ -146,7 +146,7 @@ class MeasureReader(Reader):
             return k
         text, _, end = self.part(at)
         unit = text.lower()
-        if unit in words.QUARTERS_OF_A_YEAR and at > k:
+        if unit in words.QUARTERS and at > k:
             dimension, factor = "time", 3 * words.UNITS["month"][1]
         elif unit in words.UNITS and unit not in words.NOT_AFTER_PER:
             dimension, factor = words.UNITS[unit]

@@ -35,7 +35,7 @@ from es_neardupe.similarity.facts.spelled_numbers import (
 from es_neardupe.similarity.facts.symbols import read_symbol
 from es_neardupe.similarity.facts.word_lists import words_of
 
-_NUMBERS_BY_PLACE = frozenset().union(words.ROMAN_NUMBERS, words.PARTS_OF_ONE, ("minus", "once"))
+_NUMBERS_BY_PLACE = frozenset().union(words.ROMAN_NUMBERS, words.FRACTIONS_OF_ONE, ("minus", "once"))
 _IN_ANY_CASE = frozenset().union(
     calendar.MONTHS.keys() - (calendar.OFTEN_OTHER_WORDS - calendar.MONTHS_IN_FRENCH),
     words.SPELLED_NUMBERS,
@@ -86,7 +86,9 @@ AFTER_NUMBERS = frozenset().union(
     words.PER,
     calendar.CLOCKS,
     words.AFTER_ORDINALS,
-    words_of("x by mal o am pm a p quartal halbjahr of de del da di d and fl bps basis percentage business working"),
+    words.PERIODS,
+    words.WORKING,
+    words_of("x by mal o am pm a p of de del da di d and fl bps basis percentage"),
 )
 """Words that may belong to a number before them."""
 FOR_KERNEL = (_READ_IN_ANY_CASE, _IF_CAPITALISED, AFTER_NUMBERS, (FactKind.NUMBER, FactKind.DATE))
@@ -95,6 +97,8 @@ _CHINESE_SHARE = "百分之"
 """Before a number: percent."""
 _APOSTROPHES = ("'", "’", "‘", "´", "`", " ")
 """In ``doesn't``; a blank: lost punctuation."""
+_PART_SIGNS = ("§", "№")
+"""Before the number of a part, which no token is."""
 _SHORT_PHONE = len("555-1234")
 _LEADING_POINT = re.compile(r"(?:^|[\s(\[$€£])\.")
 _MINUS_BEFORE = re.compile(r"(?:^|[\s(\[])[-−]")
@@ -439,7 +443,7 @@ class _Scanner(DateReader, AmountReader, MeasureReader):
     def _address(self, i: int) -> int:
         text, start, end = self.part(i)
         key = re.sub(r"^https?://(?:www\.)?|^www\.|[/.,;:)]+$", "", text.lower())
-        self._add(FactKind.CONTACT, f"u:{key}", start, end)
+        self._add(FactKind.CONTACT, f"@:{key}", start, end)
         return i + 1
 
     def _value(self, i: int, *, value: str = "", currency: str = "", start: int = -1) -> int:
@@ -457,7 +461,8 @@ class _Scanner(DateReader, AmountReader, MeasureReader):
             value = _READ_AS_A_WHOLE[self.raw[i].lastgroup or ""](text)
         elif not value:
             before = self.tokens.keys[-1] if self.tokens.keys else ""
-            value = decimal(text, keeps_zeros=before in words.NUMBERED)
+            is_numbered = before in words.NUMBERED or self.text[max(first - 2, 0) : first].rstrip()[-1:] in _PART_SIGNS
+            value = decimal(text, keeps_zeros=is_numbered)
             if text.isdigit() and _LEADING_POINT.fullmatch(self.text, max(first - 2, 0), first):
                 value, start = decimal(f"0.{text}"), min(start, first - 1)
             if not currency and (

@@ -82,8 +82,8 @@ def ordinal_after(tokens: RawTokens, value: int, k: int) -> int:
 
 def spelled_part(tokens: RawTokens, value: int, k: int) -> tuple[str, int]:
     """``two thirds``, ``three quarters of``: a number with the parts that are counted, and what follows."""
-    part = words.PARTS.get(tokens.next_word(k), 0)
-    is_clear = tokens.near(k) not in words.QUARTERS_OF or tokens.next_word(k + 1) == "of"
+    part = words.FRACTIONS.get(tokens.next_word(k), 0)
+    is_clear = part != 4 or tokens.next_word(k + 1) == "of"  # quarters are also parts of a year
     if value == 1 and (of_one := part_of_one(tokens, k)):
         part, is_clear = of_one, True
     return (f"{value / part:.6g}", k + 1) if part > value and is_clear else (str(value), k)
@@ -91,7 +91,7 @@ def spelled_part(tokens: RawTokens, value: int, k: int) -> tuple[str, int]:
 
 def part_of_one(tokens: RawTokens, k: int) -> int:
     """``quarter of``: into how many parts one is divided; 0 if nothing is."""
-    return words.PARTS_OF_ONE.get(tokens.next_word(k), 0) if tokens.next_word(k + 1) == "of" else 0
+    return words.FRACTIONS_OF_ONE.get(tokens.next_word(k), 0) if tokens.next_word(k + 1) == "of" else 0
 
 
 def spelled_decimals(tokens: RawTokens, value: str, k: int) -> tuple[str, int]:

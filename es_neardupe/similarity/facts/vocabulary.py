@@ -125,6 +125,8 @@ AFTER_ORDINALS = words_of(
     """
 )
 """Nouns before which a number with a full stop is an ordinal: ``3. Stock``."""
+PERIODS = words_of("quartal halbjahr")
+"""Parts of a year after an ordinal whose full stop may be missing: ``3 Quartal``."""
 ORDINAL_ENDINGS = words_of("st nd rd th er ère e ème º ª")
 
 MAGNITUDES = valued(
@@ -302,8 +304,6 @@ UNITS_AS_WRITTEN = {
 BITS_PER_SECOND = {"kb": "kbit", "mb": "mbit", "gb": "gbit"}
 """Units of data before ``ps`` or ``/s``, unless the last letter is a capital, and those of bits."""
 PER = words_of("per pro par por")
-QUARTERS_OF_A_YEAR = words_of("quarter trimestre quartal")
-"""Units of time after these only."""
 DAY = 86_400
 """Seconds."""
 FREQUENCIES = {
@@ -354,12 +354,12 @@ NEGATIONS = words_of(
     """
     no not never none nor neither nobody nothing nowhere without cannot unable unless except excluding nicht
     kein keine keinen keinem keiner keines nie niemals ohne weder außer ne pas jamais sans aucun aucune ni
-    nunca sin ningún ninguna tampoco non senza nessun nessuna niet geen zonder nooit não sem nem nenhum nenhuma nie
+    nunca sin ningún ninguna tampoco non senza nessun nessuna niet geen zonder nooit não sem nem nenhum nenhuma
     bez nigdy не нет ни без никогда ikke inte utan uten uden aldrig aldri ingen inget δεν
     není nejsou nelze nebyl nebyla nebylo nebude nemá nemůže nesmí
     değil değildir değilim değilsin değiliz değilsiniz değiller değildi
     ні لا لم لن ليس ليست غير بدون نه नहीं मत बिना না নয় לא אין ללא בלי 안 못 않습니다 않는다 않고 않음 없습니다 없다 없음
-    아닙니다 아니다 không chưa tidak bukan tanpa nem ไม่
+    아닙니다 아니다 không chưa tidak bukan tanpa ไม่
     不 没 沒 未 无 無 非 勿
     """
 )
@@ -385,7 +385,7 @@ BEFORE_CODES = words_of(
 AND = words_of("and und et y e con en och")
 """Between two parts of a measure, or an amount and its hundredths."""
 
-PARTS = valued(
+FRACTIONS = valued(
     """
     3 thirds drittel tiers tercios
     4 quarters viertel cuartos
@@ -395,10 +395,8 @@ PARTS = valued(
     10 tenths zehntel
     """
 )
-PARTS_OF_ONE = valued("3 third\n4 quarter\n5 fifth\n6 sixth\n8 eighth\n10 tenth")
+FRACTIONS_OF_ONE = valued("3 third\n4 quarter\n5 fifth\n6 sixth\n8 eighth\n10 tenth")
 """After ``a`` or ``one``, and before ``of``."""
-QUARTERS_OF = words_of("quarters viertel cuartos")
-"""Also parts of a year: they divide only before ``of``."""
 QUARTERS = words_of("quarter quartal trimestre")
 HALF_YEARS = words_of("halbjahr semestre semester")
 """After an ordinal: a part of a year."""
@@ -407,7 +405,7 @@ NUMBER_SIGNS = words_of("no nos n n° nr number numbers nº numéro número numm
 NUMBERED = words_of(
     """
     № version release v section sections article chapter title part rule python clause kapitel abschnitt artikel
-    absatz paragraph § sec no nr
+    absatz paragraph sec no nr
     """
 )
 """Words before a number whose final zeros count: version 2.10 is not 2.1."""

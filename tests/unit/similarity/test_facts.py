@@ -70,6 +70,8 @@ def kinds_of(a: str, b: str) -> str:
         ("it fell on March ①5", "it fell on March ①7", "code"),
         ("there were three of them", "there were four of them", "number"),
         ("Version 2.10", "version 2.1", "number"),
+        ("under § 2.10 of it", "under § 2.1 of it", "number"),
+        ("under №2.10 of it", "under №2.1 of it", "number"),
         ("it weighs 2.10 times as much", "it weighs 2.1 times as much", ""),
         ("it is version 2.0 of it", "it is version 2.1 of it", "number"),
         ("12 %", "12 percent", ""),
