@@ -7,6 +7,7 @@ import re
 from es_neardupe.options import FactKind
 from es_neardupe.similarity.facts import currencies
 from es_neardupe.similarity.facts import vocabulary as words
+from es_neardupe.similarity.facts.fact_keys import NUMBER, SHARE, amount_key, value_of, with_value
 from es_neardupe.similarity.facts.numerals import is_loss
 from es_neardupe.similarity.facts.raw_tokens import BLANKS
 from es_neardupe.similarity.facts.reader import Reader
@@ -29,7 +30,7 @@ class AmountReader(Reader):
                 value, k = f"{float(value) / 100:.12g}", k + 1
             else:
                 return 0
-        self._add(FactKind.AMOUNT, f"a:{currency}:{value}", start, self.raw[k - 1].end())
+        self._add(FactKind.AMOUNT, amount_key(currency, value), start, self.raw[k - 1].end())
         return k
 
     def _is_cent(self, k: int) -> bool:
@@ -69,7 +70,7 @@ class AmountReader(Reader):
         )
 
     def _bracketed(self) -> None:
-        """An amount in brackets may be a negative one, and is it in a cell of a table."""
+        """An amount in brackets may be a negative one, and is one in a cell of a table."""
         tokens = self.tokens
         end = tokens.ends[-1]
         if not self.text.startswith(")", end):
@@ -77,12 +78,11 @@ class AmountReader(Reader):
         last, start, key = len(tokens) - 1, tokens.starts[-1], tokens.keys[-1]
         if self.text[start - 1 : start] != "(" or ":-" in key:
             return
-        name, _, value = key.rpartition(":")
         is_amount = tokens.kinds.get(last) is FactKind.AMOUNT
         before = max(start - 3, 0), start - 1
         if _BEFORE_CELL.fullmatch(self.text, *before) and _AFTER_CELL.match(self.text, end):
-            if is_amount or (name == "n" and is_loss(self.text[start:end])):
-                tokens.keys[last] = tokens.values[last] = f"{name}:-{value}"
+            if is_amount or (key.startswith(NUMBER) and is_loss(self.text[start:end])):
+                tokens.change_last(with_value(key, f"-{value_of(key)}"))
                 tokens.starts[last], tokens.ends[last] = start - 1, end + 1
-        elif is_amount or name == "%":
-            tokens.keys[last] = tokens.values[last] = f"{name}:({value}"
+        elif is_amount or key.startswith(SHARE):
+            tokens.change_last(with_value(key, f"({value_of(key)}"))

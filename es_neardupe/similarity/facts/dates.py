@@ -7,6 +7,17 @@ import re
 from es_neardupe.options import FactKind
 from es_neardupe.similarity.facts import calendar_words as calendar
 from es_neardupe.similarity.facts import vocabulary as words
+from es_neardupe.similarity.facts.fact_keys import (
+    WEEKDAY,
+    code_key,
+    date_in_any_order,
+    date_key,
+    decade_key,
+    number_key,
+    ordinal_key,
+    period_key,
+    time_key,
+)
 from es_neardupe.similarity.facts.numerals import chinese, whole_year
 from es_neardupe.similarity.facts.raw_tokens import WORDS
 from es_neardupe.similarity.facts.reader import Reader
@@ -22,50 +33,11 @@ _PART_OF_DAY = re.compile(
     re.IGNORECASE,
 )
 _BEFORE_PAST = frozenset(part.split()[0] for part in calendar.PARTS_OF_HOURS)
-_ROUND_HOURS = re.compile(r"(?:[01]\d|2[0-3])[0-5]\d ?(?:hours|hrs|h)", re.IGNORECASE)
 _HOUR = re.compile(r"(?P<hour>[01]?\d|2[0-4])(?:[.](?P<minute>[0-5]\d))?")
 _PARTS_OF_YEARS = {"Q": "q", "T": "q", "H": "h", "S": "h"}
-_POINTED_TIME = re.compile(r"[012]?\d\.[0-5]\d")
+POINTED_TIME = re.compile(r"[012]?\d\.[0-5]\d")
 _DECADE = re.compile(r"(?:1[5-9]|20)?\d0")
 _END_OF_DECADE = re.compile(r"(?:['’]?(?P<s>s)|er(?P<years>[ -]?Jahre)?)(?!\w)")
-
-
-def date_key(year: str = "", month: int = 0, day: int = 0) -> str:
-    """The key of a date; a part that is not known is ``*``."""
-    return f"d:{year or '*'}-{month or '*'}-{day or '*'}"
-
-
-def decade_key(year: str) -> str:
-    """The key of a decade; of two digits, the century is not known."""
-    return f"d:{year if len(year) == 4 else f'*{year}'}s"
-
-
-def may_be_hour(time: str, other: str, written: str) -> bool:
-    """Whether a number, or hours, with this key may be a time of day, or this a duration: ``19``, ``1:30``."""
-    hour, minute, *seconds = time[3:].split(":")
-    if _POINTED_TIME.fullmatch(written):
-        return written.lstrip("0") == f"{hour}.{minute}".lstrip("0")
-    if _ROUND_HOURS.fullmatch(written):
-        return written[:4] == f"{hour:0>2}{minute}"
-    duration = 3600 * int(hour) + 60 * int(minute) + sum(map(int, seconds))
-    others = {f"u:time:{duration:.6g}"}
-    if not seconds:
-        others |= {f"u:time:{duration // 60:.6g}", f"n:{hour}" if minute == "00" else ""}
-    return other in others
-
-
-def may_be_day(date: str, written: str) -> bool:
-    """Whether a number is the day, or the day and the month, of a date with this key: ``1`` or ``01.08`` and 1
-    August."""
-    day, _, month = written.partition(".")
-    if not month:
-        return day.isdigit() and date.endswith(f"-{int(day)}")
-    return len(month) == 2 and day.isdigit() and month.isdigit() and date.endswith(f"-{int(month)}-{int(day)}")
-
-
-def are_equal_times(time: str, other: str) -> bool:
-    """Whether two keys of times of day agree; the seconds of one may be unknown."""
-    return time.startswith(f"{other}:") or other.startswith(f"{time}:")
 
 
 class DateReader(Reader):
@@ -114,7 +86,7 @@ class DateReader(Reader):
             return after
         if not self._is_clock(k) and not (int(text) <= 12 and self._is_half_of_day(k)):
             return 0
-        self._add(FactKind.DATE, f"d:t{self._hour(int(text), k)}:00", start, self.raw[i].end())
+        self._add(FactKind.DATE, time_key(self._hour(int(text), k), "00"), start, self.raw[i].end())
         return k
 
     def _with_month(self, i: int, k: int, value: str, start: int) -> int:
@@ -146,7 +118,7 @@ class DateReader(Reader):
         year, month, day = (date[:4], date[4:6], date[6:]) if date.isdigit() else re.split(r"[./-]", date)
         self._add(FactKind.DATE, date_key(year, int(month), int(day)), start, start + len(date))
         if time:
-            self._add(FactKind.DATE, f"d:t{int(time[:2])}:{time[3:].rstrip('Z')}", start + len(date) + 1, end)
+            self._add(FactKind.DATE, time_key(int(time[:2]), time[3:].rstrip("Z")), start + len(date) + 1, end)
         return i + 1
 
     def _east_asian_date(self, i: int) -> int:
@@ -169,7 +141,7 @@ class DateReader(Reader):
         if number := calendar.MONTHS.get(month.lower()):
             self._add(FactKind.DATE, date_key(whole_year(year), number, int(day)), start, end)
         else:
-            self._add(FactKind.CODE, f"c:{text.lower().replace('-', '')}", start, end)
+            self._add(FactKind.CODE, code_key(text.lower().replace("-", "")), start, end)
         return i + 1
 
     def _date_of_numbers(self, i: int) -> int:
@@ -179,13 +151,13 @@ class DateReader(Reader):
         first, second, year = int(one), int(other), whole_year(year)
         kind = FactKind.DATE
         if max(first, second) > 31 or min(first, second) > 12:
-            kind, key = FactKind.CODE, f"c:{one}.{other}.{year}"
+            kind, key = FactKind.CODE, code_key(f"{one}.{other}.{year}")
         elif text[len(one)] == "." or first > 12:
             key = date_key(year, second, first)
         elif second > 12:
             key = date_key(year, first, second)
         else:
-            key = f"d:{year}-?{min(first, second)}/{max(first, second)}"
+            key = date_in_any_order(year, first, second)
         self._add(kind, key, start, end)
         return i + 1
 
@@ -197,7 +169,7 @@ class DateReader(Reader):
         if len(other) == 4:
             key = date_key(other, int(one))
         else:
-            key = date_key("", low, high) if high > 12 else f"d:*-?{low}/{high}"
+            key = date_key("", low, high) if high > 12 else date_in_any_order("*", low, high)
         self._add(FactKind.DATE, key, start, end)
         return i + 1
 
@@ -210,7 +182,7 @@ class DateReader(Reader):
         second, _, last = self.part(i + 1)
         if second.lstrip("-") not in (following, following[2:]) or last != end + 1 + len(second.lstrip("-")):
             return 0
-        self._add(FactKind.DATE, f"d:{year}/{following}", start, last)
+        self._add(FactKind.DATE, period_key(f"{year}/{following}"), start, last)
         return i + 2
 
     def _decade(self, i: int) -> int:
@@ -245,7 +217,7 @@ class DateReader(Reader):
         if not self._is_short_year(k):
             return k
         year, start, end = self.part(k)
-        self._add(FactKind.DATE, f"n:{whole_year(year)}", start, end)
+        self._add(FactKind.DATE, number_key(whole_year(year)), start, end)
         return k + 1
 
     def _is_weekday(self, i: int) -> bool:
@@ -253,7 +225,7 @@ class DateReader(Reader):
         if self.raw[i][0].lower() not in calendar.NOT_A_WEEKDAY_ALONE:
             return True
         keys, following = self.tokens.keys, self.near(i + 1)
-        if keys and self.near(i) and (keys[-1][:3] == "d:w" or keys[-1] in calendar.BEFORE_WEEKDAYS):
+        if keys and self.near(i) and (keys[-1].startswith(WEEKDAY) or keys[-1] in calendar.BEFORE_WEEKDAYS):
             return True
         return following[:1].isdigit() or following in calendar.WEEKDAYS or following in calendar.MONTHS
 
@@ -273,9 +245,9 @@ class DateReader(Reader):
         """An ordinal, or the quarter of a year if that is at ``k``."""
         part = "q" if self.next_word(k) in words.QUARTERS else "h" if self._is_half_year(k) else ""
         if part and value in ("1", "2", "3", "4")[: 2 if part == "h" else 4]:
-            self._add(FactKind.DATE, f"d:{part}{value}", start, self.raw[k].end())
+            self._add(FactKind.DATE, period_key(part + value), start, self.raw[k].end())
             return k + 1
-        self._add(FactKind.NUMBER, f"o:{value}", start, self.raw[k - 1].end())
+        self._add(FactKind.NUMBER, ordinal_key(value), start, self.raw[k - 1].end())
         return k
 
     def _is_half_year(self, k: int) -> bool:
@@ -292,13 +264,13 @@ class DateReader(Reader):
         _, start, end = self.part(i)
         if match["year"]:
             self._add(None, "fy", start, start + 2)
-            self._add(FactKind.DATE, f"n:{whole_year(match['year'])}", start + 2, end)
+            self._add(FactKind.DATE, number_key(whole_year(match["year"])), start + 2, end)
             return i + 1
         has_year = self.is_year(i + 1) or self._is_short_year(i + 1) or self.near(i + 1)[:2] == "fy"
         part, number = _PARTS_OF_YEARS[match["part"]], match["number"]
         if match["part"] != "Q" and not (has_year and (part == "q" or number in "12")):
             return 0
-        self._add(FactKind.DATE, f"d:{part}{number}", start, end)
+        self._add(FactKind.DATE, period_key(part + number), start, end)
         return self._short_year(i + 1)
 
     def _period_of_year(self, i: int, match: re.Match[str]) -> int:
@@ -306,12 +278,12 @@ class DateReader(Reader):
         start, end = match.span()
         k = self.first_after(i + 1, end)
         if year := match["year_first"]:
-            self._add(FactKind.DATE, f"n:{year}", start, start + 4)
-            self._add(FactKind.DATE, f"d:q{match['last']}", start + 4, end)
+            self._add(FactKind.DATE, number_key(year), start, start + 4)
+            self._add(FactKind.DATE, period_key(f"q{match['last']}"), start + 4, end)
             return k
-        self._add(FactKind.DATE, f"d:{_PARTS_OF_YEARS[match['part']]}{match['number']}", start, start + 2)
+        self._add(FactKind.DATE, period_key(_PARTS_OF_YEARS[match["part"]] + match["number"]), start, start + 2)
         if year := match["year"]:
-            self._add(FactKind.DATE, f"n:{whole_year(year)}", start + 2, end)
+            self._add(FactKind.DATE, number_key(whole_year(year)), start + 2, end)
             return k
         return self._short_year(k)
 
@@ -321,7 +293,7 @@ class DateReader(Reader):
         hour, *others = re.findall(r"\d+", text)
         if after := self._with_part_of_day(int(hour), ":".join(others), i + 1, start):
             return after
-        self._add(FactKind.DATE, f"d:t{self._hour(int(hour), i + 1)}:{':'.join(others)}", start, end)
+        self._add(FactKind.DATE, time_key(self._hour(int(hour), i + 1), ":".join(others)), start, end)
         return i + 1
 
     def _east_asian_time(self, i: int) -> int:
@@ -333,7 +305,7 @@ class DateReader(Reader):
         if half and value <= 12:
             value = value % 12 + calendar.HALVES_OF_DAY[half]
         minute = int(minutes[0]) if minutes else 30 * (text[-1] in "半반")
-        self._add(FactKind.DATE, f"d:t{value}:{minute:02}", start, end)
+        self._add(FactKind.DATE, time_key(value, f"{minute:02}"), start, end)
         return i + 1
 
     def _with_part_of_day(self, hour: int, minute: str, k: int, start: int) -> int:
@@ -346,7 +318,7 @@ class DateReader(Reader):
             added = calendar.PARTS_OF_DAY[part.lower()]
         else:
             added = calendar.PARTS_OF_DAY_AFTER_HOURS[match["after_hours"].lower()]
-        self._add(FactKind.DATE, f"d:t{hour % 12 + added}:{minute}", start, match.end())
+        self._add(FactKind.DATE, time_key(hour % 12 + added, minute), start, match.end())
         return self.first_after(k, match.end())
 
     def _time_of_a_word(self, i: int) -> int:
@@ -362,7 +334,7 @@ class DateReader(Reader):
         if not 0 < hour <= 12:
             return 0
         hour, minute = divmod(60 * self._hour(hour, i + 3) + minutes, 60)
-        self._add(FactKind.DATE, f"d:t{hour or 12}:{minute}", self.raw[i].start(), self.raw[i + 2].end())
+        self._add(FactKind.DATE, time_key(hour or 12, str(minute)), self.raw[i].start(), self.raw[i + 2].end())
         return i + 3
 
     def _hour_after_its_word(self, i: int) -> int:
@@ -372,7 +344,7 @@ class DateReader(Reader):
             return 0
         text, start, end = self.part(i)
         self._add(None, text.lower(), start, end)
-        self._add(FactKind.DATE, f"d:t{int(time['hour'])}:{time['minute'] or '00'}", *self.raw[i + 1].span())
+        self._add(FactKind.DATE, time_key(int(time["hour"]), time["minute"] or "00"), *self.raw[i + 1].span())
         return i + 2
 
     def _hour(self, hour: int, k: int) -> int:
@@ -385,10 +357,10 @@ class DateReader(Reader):
     def _with_point(self, i: int) -> int:
         """``2.30 pm``, ``14.30 Uhr``; 0 if it is something else."""
         text, start, end = self.part(i)
-        if not (_POINTED_TIME.fullmatch(text) and (self._is_clock(i + 1) or self._is_half_of_day(i + 1))):
+        if not (POINTED_TIME.fullmatch(text) and (self._is_clock(i + 1) or self._is_half_of_day(i + 1))):
             return 0
         hour, minute = text.split(".")
-        self._add(FactKind.DATE, f"d:t{self._hour(int(hour), i + 1)}:{minute}", start, end)
+        self._add(FactKind.DATE, time_key(self._hour(int(hour), i + 1), minute), start, end)
         return i + 1
 
     def _is_clock(self, k: int) -> bool:

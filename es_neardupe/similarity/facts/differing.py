@@ -17,6 +17,7 @@ from es_neardupe.keys.text import Range
 from es_neardupe.options import FactKind
 from es_neardupe.similarity.facts import vocabulary as words
 from es_neardupe.similarity.facts.compatible import are_compatible, without_compatible
+from es_neardupe.similarity.facts.fact_keys import NUMBER
 from es_neardupe.similarity.facts.names import replaced_words
 from es_neardupe.similarity.facts.opposites import are_opposites
 from es_neardupe.similarity.facts.spelling import differ_in_layout_only, digit_groups, have_equal_signs, is_variant
@@ -40,8 +41,8 @@ _SUFFIXES = frozenset("abcdef")
 _CONTENT = TokenFlag.CONTENT.value
 _POSTCODE = re.compile(r"[A-Z]{1,2}-\d{4,5}")
 """With the letters of a country, which need not be written."""
-_SEVERAL = re.compile(r"n:(?!1$)[1-9]\d*")
-_SIZE_IN_DIGITS = re.compile(r"n:\d{1,2}")
+_SEVERAL = re.compile(rf"{NUMBER}(?!1$)[1-9]\d*")
+_SIZE_IN_DIGITS = re.compile(rf"{NUMBER}\d{{1,2}}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,7 +276,7 @@ def _kinds_of_facts(a: Sequence[SlotToken], b: Sequence[SlotToken]) -> set[FactK
     if common := kinds_a & kinds_b:
         return common
     kinds = {kind for pair in zip(a, b, strict=False) for one in pair if (kind := one.kind)}
-    if kinds == {FactKind.DATE, FactKind.NUMBER} and all(one.key[:2] == "n:" for one in (*a, *b)):
+    if kinds == {FactKind.DATE, FactKind.NUMBER} and all(one.key.startswith(NUMBER) for one in (*a, *b)):
         return {FactKind.NUMBER}  # 2010 is a year or a number
     return kinds
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from es_neardupe.options import FactKind
 from es_neardupe.similarity.facts import vocabulary as words
+from es_neardupe.similarity.facts.fact_keys import DATE, NUMBER, value_of
 from es_neardupe.similarity.facts.reader import Tokens
 
 _STAMPED = re.compile(
@@ -26,7 +27,7 @@ _LABELLED = re.compile(
 _PAGE = re.compile(r"(?:\bpage|\bpages|\bp\.|\bpp\.|\bseite|\bpágina|\bslide)\s*$", re.IGNORECASE)
 _STATE = re.compile(r"\b[A-Z]{2},?\s+$")
 _PLUS_FOUR = re.compile(r"-\d{4}")
-_FULL_DATE = re.compile(r"d:\d{4}-.*-")
+_FULL_DATE = re.compile(rf"{DATE}\d{{4}}-.*-")
 _LIST_NUMBER = re.compile(r"\d{1,3}(?:\.\d{1,2})*|[IVX]{2,6}")
 _AFTER_LIST_NUMBER = re.compile(r"[.)\]]\s|\s*[-–—]\s*(?:\n|$)")
 _END_OF_LINE = re.compile(r"[^\S\n]*(?:\n|$)")
@@ -164,9 +165,11 @@ def _mark_enumerations(tokens: Tokens, marks: dict[int, FactKind]) -> None:
     last = 0
     for k, kind in tokens.kinds.items():
         key = tokens.keys[k]
-        if kind is not FactKind.NUMBER or key[:2] != "n:" or len(key) > _LONG or not key[2:].lstrip("-").isdigit():
+        if kind is not FactKind.NUMBER or not key.startswith(NUMBER) or len(key) > _LONG:
             continue
-        value = int(key[2:])
+        if not (written := value_of(key)).lstrip("-").isdigit():
+            continue
+        value = int(written)
         if not (run and k - run[-1] <= _STEP and value == last + 1):
             _mark_run(run, marks)
             run = []

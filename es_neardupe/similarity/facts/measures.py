@@ -6,12 +6,12 @@ import re
 
 from es_neardupe.options import FactKind
 from es_neardupe.similarity.facts import vocabulary as words
+from es_neardupe.similarity.facts.fact_keys import LENGTH, QUANTITY, quantity_key, share_key
 from es_neardupe.similarity.facts.raw_tokens import YEAR
 from es_neardupe.similarity.facts.reader import Reader
 
 _LAST_WORD = re.compile(r"[^\W\d]+$")
 _NO_UNIT = ("", 1.0)
-LENGTH = "u:length:"
 _LENGTH_ALONE = re.compile(rf"{LENGTH}[\d.e+-]+")
 _BETWEEN_SIDES = re.compile(rf"\s?(?:×|{'|'.join(words.BETWEEN_SIDES)})\s?(?:[WDHLBT]:?\s?)?", re.IGNORECASE)
 _MAX_BASIS_POINTS = 500
@@ -42,14 +42,14 @@ class MeasureReader(Reader):
         length = self.near(k + 1) if unit in words.SQUARES else unit if self.near(k + 1) in words.SQUARES_AFTER else ""
         if words.UNITS.get(length, ("",))[0] == "length":
             meters = words.UNITS[length][1] / 1000
-            self._add(FactKind.UNIT, f"u:area:{float(value) * meters**2:.6g}", start, self.raw[k + 1].end())
+            self._add(FactKind.UNIT, quantity_key("area", float(value) * meters**2), start, self.raw[k + 1].end())
             return k + 2
         known = unit_named(self.raw[k][0])
         is_year = unit in words.YEARS_AFTER_NUMBERS and YEAR.fullmatch(value)
         if known and not is_year:
             dimension, factor = known
             measured, start = self._with_larger(dimension, float(value) * factor, start)
-            key, start = self._with_other_side(f"u:{dimension}:{measured:.6g}", start)
+            key, start = self._with_other_side(quantity_key(dimension, measured), start)
             self._add(FactKind.UNIT, key, start, self.raw[k].end())
             return k + 1
         return 0
@@ -63,7 +63,7 @@ class MeasureReader(Reader):
             name = "workday"
         if not name:
             return 0
-        self._add(FactKind.UNIT, f"u:{name}:{value}", start, self.raw[k + 1].end())
+        self._add(FactKind.UNIT, f"{QUANTITY}{name}:{value}", start, self.raw[k + 1].end())
         return k + 2
 
     def _with_larger(self, dimension: str, value: float, start: int) -> tuple[float, int]:
@@ -76,7 +76,7 @@ class MeasureReader(Reader):
         between = self.text[tokens.ends[last] : start].strip(" ,").lower()
         larger, factor = self._unit_at_the_end(last)
         name, _, before = tokens.keys[last].rpartition(":")
-        is_part = larger == dimension and name == f"u:{dimension}" and 0 < value < factor and "x" not in before
+        is_part = larger == dimension and name == f"{QUANTITY}{dimension}" and 0 < value < factor and "x" not in before
         if not is_part or between not in ("", *words.AND):
             return value, start
         first = tokens.starts[last]
@@ -104,7 +104,7 @@ class MeasureReader(Reader):
 
     def _share(self, k: int, value: str, start: int) -> int:
         """A number of percent, in thousand, of basis or percentage points; 0 if it is none."""
-        unit, k, power, kind = self.near(k), k + 1, 0, "%"
+        unit, k, power, is_points = self.near(k), k + 1, 0, False
         if unit in words.PER_MILLE:
             power = 1
         elif unit == "bps" and float(value) <= _MAX_BASIS_POINTS:
@@ -113,13 +113,13 @@ class MeasureReader(Reader):
             power, k = 2, k + 1
         elif unit in words.PERCENTAGE_POINTS or (unit == "percentage" and self.near(k) in ("point", "points")):
             k += unit == "percentage"
-            kind = "pp"
+            is_points = True
         elif unit in words.PER_CENT and self.near(k) == words.PER_CENT[unit]:
             k += 1
         elif unit not in words.PERCENT:
             return 0
         share = f"{float(value) / 10**power:.12g}" if power else value
-        self._add(FactKind.NUMBER, f"{kind}:{share}", start, self.raw[k - 1].end())
+        self._add(FactKind.NUMBER, share_key(share, points=is_points), start, self.raw[k - 1].end())
         return k
 
     def _rate(self, k: int, value: str, start: int) -> int:
@@ -132,9 +132,9 @@ class MeasureReader(Reader):
             return 0
         dimension, factor = words.UNITS[unit if data[-1] == "B" else words.BITS_PER_SECOND[unit]]
         divided = end - is_one_word
-        self._add(FactKind.UNIT, f"u:{dimension}:{float(value) * factor:.6g}", start, divided)
+        self._add(FactKind.UNIT, quantity_key(dimension, float(value) * factor), start, divided)
         if is_one_word:
-            self._add(FactKind.UNIT, "u:time:1", divided, end)
+            self._add(FactKind.UNIT, quantity_key("time", 1), divided, end)
         return k + 1
 
     def _per(self, k: int) -> int:
@@ -152,10 +152,10 @@ class MeasureReader(Reader):
             dimension, factor = words.UNITS[unit]
         else:
             return k
-        key, start = f"u:{dimension}:{factor:.6g}", self.raw[k].start()
+        key, start = quantity_key(dimension, factor), self.raw[k].start()
         if dimension == "time" and _LENGTH_ALONE.fullmatch(self.tokens.keys[-1]):  # 130 kilometres per hour
             kilometres = float(self.tokens.keys[-1].removeprefix(LENGTH)) / 1_000_000
-            key, start = f"u:speed:{kilometres * 3600 / factor:.6g}", self.tokens.starts[-1]
+            key, start = quantity_key("speed", kilometres * 3600 / factor), self.tokens.starts[-1]
             self.tokens.remove_last()
         self._add(FactKind.UNIT, key, start, end)
         return self._per(at + 1)

@@ -27,6 +27,10 @@ class Tokens:
     def __len__(self) -> int:
         return len(self.keys)
 
+    def change_last(self, key: str) -> None:
+        """Give the last token the key of another fact of the same kind."""
+        self.keys[-1] = self.values[len(self) - 1] = key
+
     def remove_last(self) -> None:
         """Remove the last token, which is a part of the next one."""
         self.keys.pop()

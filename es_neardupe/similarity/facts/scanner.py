@@ -12,8 +12,26 @@ from es_neardupe.similarity.facts import currencies
 from es_neardupe.similarity.facts import product_words as products
 from es_neardupe.similarity.facts import vocabulary as words
 from es_neardupe.similarity.facts.amounts import AmountReader
-from es_neardupe.similarity.facts.dates import PERIOD, PERIOD_OF_YEAR, DateReader, date_key, decade_key
-from es_neardupe.similarity.facts.measures import LENGTH, MeasureReader, unit_named
+from es_neardupe.similarity.facts.dates import PERIOD, PERIOD_OF_YEAR, DateReader
+from es_neardupe.similarity.facts.fact_keys import (
+    ADDRESS,
+    LENGTH,
+    ORDINAL,
+    PHONE,
+    TIME,
+    WEEKDAY,
+    code_key,
+    date_key,
+    decade_key,
+    number_key,
+    ordinal_key,
+    quantity_key,
+    share_key,
+    time_key,
+    value_of,
+    with_value,
+)
+from es_neardupe.similarity.facts.measures import MeasureReader, unit_named
 from es_neardupe.similarity.facts.numerals import (
     chinese,
     decimal,
@@ -196,7 +214,7 @@ class _Scanner(DateReader, AmountReader, MeasureReader):
             and (is_capitalised or low in calendar.WEEKDAYS_IN_LOWER_CASE)
             and self._is_weekday(i)
         ):
-            self._add(FactKind.DATE, f"d:w{calendar.WEEKDAYS[low]}", start, end)
+            self._add(FactKind.DATE, f"{WEEKDAY}{calendar.WEEKDAYS[low]}", start, end)
         elif after := (
             self._time_of_a_word(i)
             or self._number_of_a_word(i)
@@ -212,7 +230,7 @@ class _Scanner(DateReader, AmountReader, MeasureReader):
         elif low in calendar.DECADES:
             self._add(FactKind.DATE, decade_key(f"{calendar.DECADES[low]}0"), start, end)
         elif low in calendar.HOURS and not is_capitalised:  # Midnight is a colour, too
-            self._add(FactKind.DATE, f"d:t{calendar.HOURS[low]}", start, end)
+            self._add(FactKind.DATE, f"{TIME}{calendar.HOURS[low]}", start, end)
         else:
             self._add(None, low, start, end)
         return i + 1
@@ -229,7 +247,7 @@ class _Scanner(DateReader, AmountReader, MeasureReader):
             end = self.raw[k - 1].end() if seconds else end
         if not seconds:
             return 0
-        self._add(FactKind.UNIT, f"u:time:{seconds:.6g}", start, end)
+        self._add(FactKind.UNIT, quantity_key("time", seconds), start, end)
         return k
 
     def _size(self, i: int) -> int:
@@ -247,7 +265,7 @@ class _Scanner(DateReader, AmountReader, MeasureReader):
         if not letter:
             return 0
         self._add(None, text.lower(), start, end)
-        self._add(FactKind.CODE, f"c:({letter[1]})", *letter.span(1))
+        self._add(FactKind.CODE, code_key(f"({letter[1]})"), *letter.span(1))
         return self.first_after(i, letter.end(1))
 
     def _is_number_sign(self, i: int) -> bool:
@@ -309,16 +327,15 @@ class _Scanner(DateReader, AmountReader, MeasureReader):
                 if self.near(of) in words.UNITS_AFTER_A:  # a quarter of an hour
                     return self._value(of, value=value, start=start)
         if value:
-            self._add(FactKind.NUMBER, f"n:{value}", start, end)
+            self._add(FactKind.NUMBER, number_key(value), start, end)
         return i + 1 if value else 0
 
     def _negative(self, i: int, *, start: int, currency: str = "") -> int:
         """``minus 5 °C``, ``-$5``: a number at ``i`` as the negative one."""
         after = self._value(i, currency=currency, start=start)
-        last, tokens = len(self.tokens) - 1, self.tokens
-        name, _, value = tokens.keys[last].rpartition(":")
-        if tokens.kinds[last] is not FactKind.DATE:
-            tokens.keys[last] = tokens.values[last] = f"{name}:-{value}"
+        tokens = self.tokens
+        if tokens.kinds[len(tokens) - 1] is not FactKind.DATE:
+            tokens.change_last(with_value(tokens.keys[-1], f"-{value_of(tokens.keys[-1])}"))
         return after
 
     def _contraction(self, i: int) -> int:
@@ -349,7 +366,7 @@ class _Scanner(DateReader, AmountReader, MeasureReader):
         text, start, end = self.part(i)
         if not text.startswith(_CHINESE_SHARE):
             return self._number(i)
-        self._add(FactKind.NUMBER, f"%:{chinese(text.removeprefix(_CHINESE_SHARE))}", start, end)
+        self._add(FactKind.NUMBER, share_key(chinese(text.removeprefix(_CHINESE_SHARE))), start, end)
         return i + 1
 
     def _sign(self, i: int) -> int:
@@ -380,8 +397,8 @@ class _Scanner(DateReader, AmountReader, MeasureReader):
         """``$(45) million``: a negative amount."""
         k, tokens = self._negative(i, currency=currency, start=start), self.tokens
         if self.has(k) and self.between(k) == ") " and (power := words.MAGNITUDES.get(self.raw[k][0].lower())):
-            name, _, value = tokens.keys[-1].rpartition(":-")
-            tokens.keys[-1] = tokens.values[len(tokens) - 1] = f"{name}:-{scaled(value, power)}"
+            loss = value_of(tokens.keys[-1]).removeprefix("-")
+            tokens.change_last(with_value(tokens.keys[-1], f"-{scaled(loss, power)}"))
             tokens.ends[-1] = self.raw[k].end()
             k += 1
         return k
@@ -407,20 +424,20 @@ class _Scanner(DateReader, AmountReader, MeasureReader):
             counts = [f"{float(one) * factor:.6g}" for one in counts]
         count = "x".join(counts)
         tokens.starts[last] = start
-        tokens.keys[last] = tokens.values[last] = f"{tokens.keys[last]}x{count}"
+        tokens.change_last(f"{tokens.keys[last]}x{count}")
         if tokens.kinds[last] is not FactKind.UNIT:
             tokens.kinds[last] = FactKind.NUMBER
         return after
 
     def _version(self, i: int) -> int:
         text, start, end = self.part(i)
-        self._add(FactKind.CODE, f"c:{text.lower().lstrip('v')}", start, end)
+        self._add(FactKind.CODE, code_key(text.lower().lstrip("v")), start, end)
         return i + 1
 
     def _screw(self, i: int, match: re.Match[str]) -> int:
         """``M4x20``, ``M4 x 20 mm``."""
         key = re.sub(r"\s|mm", "", match[0].lower()).replace("×", "x").replace(",", ".")
-        self._add(FactKind.CODE, f"c:{key}", *match.span())
+        self._add(FactKind.CODE, code_key(key), *match.span())
         return self.first_after(i, match.end())
 
     def _code(self, i: int) -> int:
@@ -429,21 +446,21 @@ class _Scanner(DateReader, AmountReader, MeasureReader):
         if (match := PERIOD.fullmatch(text)) and (after := self._period(i, match)):
             return after
         key = low[1:] if low[0] == "v" and low[1:].isdigit() else low.replace("-", "").replace(" ", "")
-        self._add(FactKind.CODE, f"c:{key}", start, end)
+        self._add(FactKind.CODE, code_key(key), start, end)
         return i + 1
 
     def _phone(self, i: int) -> int:
         text, start, end = self.part(i)
         if len(text) == _SHORT_PHONE and self.tokens.keys and self.tokens.keys[-1] in words.BEFORE_CODES:
-            self._add(FactKind.CODE, f"c:{text.replace('-', '').replace('/', '')}", start, end)
+            self._add(FactKind.CODE, code_key(text.replace("-", "").replace("/", "")), start, end)
             return i + 1
-        self._add(FactKind.CONTACT, "p:" + "".join(filter(str.isdigit, text.replace("(0)", ""))), start, end)
+        self._add(FactKind.CONTACT, PHONE + "".join(filter(str.isdigit, text.replace("(0)", ""))), start, end)
         return i + 1
 
     def _address(self, i: int) -> int:
         text, start, end = self.part(i)
         key = re.sub(r"^https?://(?:www\.)?|^www\.|[/.,;:)]+$", "", text.lower())
-        self._add(FactKind.CONTACT, f"@:{key}", start, end)
+        self._add(FactKind.CONTACT, ADDRESS + key, start, end)
         return i + 1
 
     def _value(self, i: int, *, value: str = "", currency: str = "", start: int = -1) -> int:
@@ -480,7 +497,7 @@ class _Scanner(DateReader, AmountReader, MeasureReader):
         is_year = k == i + 1 and YEAR.fullmatch(text)
         if is_year and (after := self._years(i)):
             return after
-        self._add(FactKind.DATE if is_year else FactKind.NUMBER, f"n:{value}", start, self.raw[k - 1].end())
+        self._add(FactKind.DATE if is_year else FactKind.NUMBER, number_key(value), start, self.raw[k - 1].end())
         return k
 
     def _score(self, i: int, start: int) -> int:
@@ -497,14 +514,14 @@ class _Scanner(DateReader, AmountReader, MeasureReader):
             and _BEFORE_SCORE.fullmatch(self.text, max(start - 1, 0), start)
             and _AFTER_SCORE.match(self.text, end)
         ):
-            self._add(FactKind.NUMBER, f"n:{one}-{other}", start, end)
+            self._add(FactKind.NUMBER, number_key(f"{one}-{other}"), start, end)
             return i + 2
         return 0
 
     def _spelled_in_place(self, value: int, k: int, start: int) -> int:
         """``twenty-first``, ``seven o'clock``: a spelled-out number with what is at ``k``; 0 if it is neither."""
         if ordinal := ordinal_after(self, value, k):
-            self._add(FactKind.NUMBER, f"o:{value + ordinal}", start, self.raw[k].end())
+            self._add(FactKind.NUMBER, ordinal_key(value + ordinal), start, self.raw[k].end())
             return k + 1
         if not value % 10 and value < 100 and self.tokens.keys and self.tokens.keys[-1] in calendar.YEARS_OF_DECADES:
             self._add(FactKind.DATE, decade_key(str(value)), start, self.raw[k - 1].end())
@@ -512,7 +529,7 @@ class _Scanner(DateReader, AmountReader, MeasureReader):
         if after := self._with_part_of_day(value, "00", k, start):
             return after
         if value <= 24 and self._is_clock(k):
-            self._add(FactKind.DATE, f"d:t{value}:00", start, self.raw[k - 1].end())
+            self._add(FactKind.DATE, time_key(value, "00"), start, self.raw[k - 1].end())
             return k
         return 0
 
@@ -544,13 +561,14 @@ class _Scanner(DateReader, AmountReader, MeasureReader):
             return self._value(k, value="0.5", start=start)
         if self.next_word(i + 1) != "of" or self._follows_an_ordinal():
             return 0
-        self._add(FactKind.NUMBER, "n:0.5", start, self.raw[i].end())
+        self._add(FactKind.NUMBER, number_key("0.5"), start, self.raw[i].end())
         return i + 1
 
     def _follows_an_ordinal(self) -> bool:
         """Whether an ordinal, or a word instead of one, is before: ``the second half of``."""
         before = self.tokens.keys[-1] if self.tokens.keys else ""
-        return before[:2] == "o:" or before in ("the", "this", "that", "other", "latter", "former", "last", "next")
+        instead = ("the", "this", "that", "other", "latter", "former", "last", "next")
+        return before.startswith(ORDINAL) or before in instead
 
     def _follows_a(self, i: int) -> bool:
         """Whether a word such as ``a`` or ``per`` is directly before a raw token."""
@@ -590,5 +608,5 @@ class _Scanner(DateReader, AmountReader, MeasureReader):
         if written in products.WRITTEN_SIZES:
             self._add(None, products.WRITTEN_SIZES[written], start, end)
         else:
-            self._add(FactKind.CODE, f"c:{written}", start, end)
+            self._add(FactKind.CODE, code_key(written), start, end)
         return k

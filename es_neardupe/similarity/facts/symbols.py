@@ -8,6 +8,7 @@ import unicodedata
 
 from es_neardupe.options import FactKind
 from es_neardupe.similarity.facts.currencies import CURRENCY_SIGNS
+from es_neardupe.similarity.facts.fact_keys import code_key
 from es_neardupe.similarity.facts.numerals import IN_BRACKETS
 
 _YES, _NO, _EMPTY_BOX = "✓✔☑✅", "✗✘✕✖☒❌❎", "☐"
@@ -48,7 +49,7 @@ def read_symbol(text: str) -> tuple[FactKind, str]:
     if text[0] in "★☆⭐":
         return FactKind.NUMBER, f"★:{len(text) - text.count('☆')}"
     if text[0].isalpha():
-        return FactKind.CODE, f"c:{text.lower().replace('−', '-')}"
+        return FactKind.CODE, code_key(text.lower().replace("−", "-"))
     if text in _UP or text in _DOWN:
         return FactKind.NUMBER, "▲" if text in _UP else "▼"
     return FactKind.NUMBER, _ORDERS.get(text, text)

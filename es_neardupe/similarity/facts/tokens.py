@@ -15,6 +15,7 @@ from es_neardupe.keys.prepare.placed import PlacedText
 from es_neardupe.keys.shingles import token_runs
 from es_neardupe.keys.text import Range
 from es_neardupe.options import FactKind
+from es_neardupe.similarity.facts.fact_keys import NUMBER, QUANTITY, code_key, number_key, value_of
 from es_neardupe.similarity.facts.marks import marks_of
 from es_neardupe.similarity.facts.readable import readable
 from es_neardupe.similarity.facts.reader import Tokens
@@ -27,7 +28,7 @@ TITLE = 20
 _LINES = 10
 """Lines that show how wide a text is."""
 
-_PACK = re.compile(r"(?P<each>u:.+)x(?P<count>[^x]+)")
+_PACK = re.compile(rf"(?P<each>{QUANTITY}.+)x(?P<count>[^x]+)")
 """The key of a pack with one number of pieces."""
 
 _SPACED_CODE = 3
@@ -158,7 +159,7 @@ class FactTokens:
         divided = {
             k: one["each"]
             for k, one in packs.items()
-            if one["each"] in others and self.values[k] not in others and f"n:{one['count']}" in others
+            if one["each"] in others and self.values[k] not in others and number_key(one["count"]) in others
         }
         if not divided:
             return self
@@ -262,7 +263,7 @@ def _spaced_codes(tokens: Tokens) -> dict[str, tuple[int, ...]]:
     for k, kind in tokens.kinds.items():
         before = tokens.keys[k - 1] if k else ""
         if kind is FactKind.NUMBER and k and k - 1 not in tokens.kinds and len(before) <= _SPACED_CODE:
-            found.setdefault(f"c:{before}{tokens.keys[k][2:]}", []).append(k - 1)
-        elif kind is FactKind.CODE and before[:2] == "n:":
-            found.setdefault(f"c:{before[2:]}{tokens.keys[k][2:]}", []).append(k - 1)
+            found.setdefault(code_key(before + value_of(tokens.keys[k])), []).append(k - 1)
+        elif kind is FactKind.CODE and before.startswith(NUMBER):
+            found.setdefault(code_key(value_of(before) + value_of(tokens.keys[k])), []).append(k - 1)
     return {key: tuple(its) for key, its in found.items()}
