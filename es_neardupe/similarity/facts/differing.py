@@ -17,6 +17,7 @@ from es_neardupe.keys.text import Range
 from es_neardupe.options import FactKind
 from es_neardupe.similarity.facts import vocabulary as words
 from es_neardupe.similarity.facts.compatible import are_compatible, without_compatible
+from es_neardupe.similarity.facts.exchanges import exchanges
 from es_neardupe.similarity.facts.fact_keys import NUMBER
 from es_neardupe.similarity.facts.names import replaced_words
 from es_neardupe.similarity.facts.opposites import are_opposites
@@ -119,10 +120,13 @@ def _in_order(a: FactTokens, b: FactTokens, *, only_facts: bool) -> Iterator[Dif
         yield title
     changes = token_changes(a, b)
     is_title = max(len(a), len(b)) <= TITLE
+    exchanged = exchanges(a, b, changes)
     slots: Iterable[_Slot] = (
-        _Slot.of(a.part(*one.a), b.part(*one.b), one.surroundings)
-        for one in changes
-        if is_title or not (only_facts and one.surroundings is Surroundings.OTHER)
+        _Slot(a.part(*exchanged[k].a), b.part(*exchanged[k].b), layout=False, kinds={FactKind.NAME})
+        if k in exchanged
+        else _Slot.of(a.part(*one.a), b.part(*one.b), one.surroundings)
+        for k, one in enumerate(changes)
+        if k - 1 not in exchanged and (is_title or not (only_facts and one.surroundings is Surroundings.OTHER))
     )
     if is_title or title:
         slots = list(slots)

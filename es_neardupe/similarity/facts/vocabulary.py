@@ -335,6 +335,20 @@ PERCENT = frozenset(("%", "percent", "pct", "prozent", "porciento", *PER_MILLE))
 PERCENTAGE_POINTS = words_of("prozentpunkt prozentpunkte prozentpunkten procentenheter procentpoint")
 PER_CENT = {"per": "cent", "pour": "cent", "por": "ciento"}
 BEFORE_PLACES = words_of("in at near from bei aus nach à")
+DIRECTIONS = words_of(
+    """
+    to into from by against over than before after toward towards nach von zu an gegen über vor als par contre vers
+    por contra hacia ante sobre da verso per contro tegen naar przed przeciw
+    """
+)
+"""Between two names: which of them is the first one counts."""
+TOGETHER = words_of(
+    """
+    joined joins join met meets meet along together alongside plus versus vs married accompanied gemeinsam zusammen
+    traf trifft treffen rencontre avec junto
+    """
+)
+"""Between two names that may change places."""
 BEFORE_LETTERS = words_of(
     """
     article clause paragraph paragraphs subparagraph section subsection item point question option answer exercise
