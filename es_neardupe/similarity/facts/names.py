@@ -12,7 +12,7 @@ import numpy as np
 from es_neardupe.keys.arrays import U64
 from es_neardupe.options import FactKind
 from es_neardupe.similarity.facts import vocabulary as words
-from es_neardupe.similarity.facts.opposites import are_opposites, deny_each_other
+from es_neardupe.similarity.facts.opposites import are_contrary, are_opposites, deny_each_other
 from es_neardupe.similarity.facts.spelling import is_variant
 from es_neardupe.similarity.facts.token_flags import TokenFlag
 from es_neardupe.similarity.facts.tokens import TITLE, FactTokens, Part, SlotToken
@@ -40,6 +40,8 @@ def replaced_words(a: Part, b: Part, *, equal_surroundings: bool) -> FactKind | 
     kept = _without_common(a.tokens, b.tokens)
     if not (kept[0] and kept[1]):
         return None
+    if equal_surroundings and are_contrary(*("".join(one.key for one in side) for side in kept)):
+        return FactKind.NEGATION
     if len(kept[0]) == len(kept[1]) == 1:
         one, other = kept[0][0], kept[1][0]
         if kind := _kind_of_two(one, other):

@@ -18,17 +18,46 @@ _WORDS = {
     frozenset(pair)
     for pair in _pairs(
         """
-        and/or before/after over/under above/below more/less most/least more/fewer may/must
-        may/shall can/must can/shall should/must might/must could/must all/some all/any all/none any/none both/neither
-        from/until since/until von/bis desde/hasta first/last erste/letzte ersten/letzten erster/letzter premier/dernier
-        première/dernière primero/último primera/última he/she his/her him/her himself/herself il/elle él/ella
-        to/from nach/aus mr/mrs,ms,miss herr,herrn/frau monsieur/madame señor/señora sr/sra
+        and/or und/oder et/ou y/o he/she his/her him/her himself/herself il/elle él/ella to/from nach/aus
+        mr/mrs,ms,miss herr,herrn/frau monsieur/madame señor/señora sr/sra
+        last/next,same next/same previous/next,following current/previous,former
         today,tonight/tomorrow,yesterday tomorrow,tonight/yesterday heute/gestern,morgen hoy/ayer,mañana hier/demain
-        pc/mac,xbox,switch left,right/both ground/first,second,third,top,upper
-        und/oder vor/nach mehr/weniger kann/muss darf/muss et/ou avant/après plus/moins y/o antes/después más/menos
+        oggi/domani,ieri pc/mac,xbox,switch ground/first,second,third,top,upper aa/aaa
         """
     )
 }
+"""Words that stand for others, or for one of two, rather than deny each other."""
+_OPPOSITES = {
+    frozenset(pair)
+    for pair in _pairs(
+        """
+        before/after over/under above/below more/less,fewer most/least,fewest maximum/minimum max/min upper/lower
+        left/right,both right/both inside/outside indoor/outdoor indoors/outdoors uphill/downhill
+        clockwise/counterclockwise,anticlockwise northbound/southbound eastbound/westbound upstream/downstream
+        inbound/outbound north/south,east,west south/east,west east/west northern/southern eastern/western
+        may/must,shall can/must,shall should/must might/must could/must optional/mandatory,compulsory,required
+        all/some,any,none any/none both/neither from,since/until first/last included/excluded,extra includes/excludes
+        inclusive/exclusive including/excluding covered/excluded before/since
+        high/low hot/cold warm/cold long/short deep/shallow wet/dry old/new light/dark fast/slow full/empty
+        full/part permanent/temporary morning/evening,afternoon am/pm weekdays/weekends weekday/weekend
+        stronger/weaker larger,bigger/smaller longer/shorter older/younger earlier/later faster/slower hotter/colder
+        manually/automatically manual/automatic advance/arrears stop/continue safe/dangerous,unsafe
+        vor/nach mehr/weniger kann/muss darf/muss über/unter links/rechts linke,linken,linker/rechte,rechten,rechter
+        obere,oberen,oberer/untere,unteren,unterer mindestens/höchstens erste,ersten,erster/letzte,letzten,letzter
+        warm,warmes,warmen/kalt,kaltes,kalten trockenen,trocken/feuchten,feucht innen/außen süden/norden westen/osten
+        avant/après plus/moins premier/dernier première/dernière gauche/droite supérieur/inférieur
+        supérieure/inférieure début/fin intérieur/extérieur maximum/minimum compris,comprises,inclus/exclus,exclues
+        antes/después,depois más/menos mais/menos desde/hasta primero/último primera/última derecha/izquierda
+        direita/esquerda superior/inferior interior/exterior máxima/mínima máximo/mínimo lleno,llena/vacío,vacía
+        fría,frío/caliente norte/sul,sur primo/ultimo,secondo prima/dopo sopra/sotto destra/sinistra più/meno
+        voor/na boven/onder links/rechts binnen/buiten vooraf/achteraf
+        przed/po nad/pod до/после выше/ниже левую,левой,левый/правую,правой,правый
+        önce/sonra sol/sağ 前/后,後 上/下 左/右 内/外 南/北,东,西 东/西,北 西/北 高/低 増/減 甲/乙
+        允许/禁止 免费/收费,半价 無料/有料 缩短/延长
+        """
+    )
+}
+"""Places, times, measures and duties that are opposites."""
 _STATES = {
     frozenset(pair)
     for pair in _pairs(
@@ -37,26 +66,33 @@ _STATES = {
         approved,approves,approve/rejected,rejects,reject,denied,denies,deny,refused,refuses,vetoed
         granted,grants,grant/denied,denies,deny,refused,refuses,refuse,rejected,revoked
         allowed,allows,allow,permitted,permits/forbidden,forbids,forbid,prohibited,prohibits,denied,blocked,banned
-        confirmed,confirms,confirm/denied,denies,deny,rejected
-        supported,supports,support/opposed,opposes,oppose
+        confirmed,confirms,confirm,reported,reports/denied,denies,deny,rejected
+        supported,supports,support/opposed,opposes,oppose,deprecated
         passed,passes,pass,succeeded,succeeds,succeed,successful,completed,finished/failed,fails,fail,aborted,cancelled
         started,starts,start,began,begins,begin/stopped,stops,stop,ended,ends,end,finished,finishes,completed,failed
         opened,opens,open,opening/closed,closes,close,closing,shut
+        established,connected/lost,closed,disconnected,aborted hit/miss hits/misses login/logout
         added,adds,add,created,creates,create/removed,removes,remove,deleted,deletes,delete,destroyed
         enabled,enables,enable/disabled,disables,disable
-        increased,increases,increase,increasing/decreased,decreases,decrease,decreasing
+        increased,increases,increase,increasing/decreased,decreases,decrease,decreasing,cut,cuts
         rose,rises,rise,risen,rising,climbed,gained/fell,falls,fall,fallen,falling,dropped,drops,declined,declines,lost
         gain,gains,profit,profits/loss,losses
         won,wins,win,winning/lost,loses,lose,losing
         bought,buys,buy,buying/sold,sells,sell,selling
         up/down in/out on/off for/against true/false positive/negative guilty/innocent alive/dead present/absent
         higher/lower highest/lowest better/worse best/worst
+        trace,debug,info,notice,information/warn,warning,error,critical,fatal,severe warn,warning/error,critical,fatal
+        get/post,put,delete,patch post/put,delete
         gestiegen/gesunken,gefallen stieg,steigt,stiegen/sank,sinkt,sanken,fiel,fällt,fielen erhöht/gesenkt
         angenommen,genehmigt/abgelehnt erlaubt/verboten gewonnen/verloren gewann/verlor geöffnet,offen/geschlossen
+        hergestellt/abgebrochen,getrennt angemeldet/abgemeldet
         augmenté,augmente/diminué,diminue,baissé,baisse hausse/baisse ouvert/fermé ouverte/fermée gagné/perdu
-        accepté,approuvé/refusé,rejeté autorisé/interdit autorisée/interdite
-        subió/bajó,cayó aumentó/disminuyó abierto/cerrado abierta/cerrada ganó/perdió aceptado,aprobado/rechazado
-        aceptada,aprobada/rechazada permitido/prohibido permitida/prohibida
+        accepté,approuvé/refusé,rejeté autorisé,admis,permis/interdit autorisée/interdite admis/interdits
+        subió/bajó,cayó aumentó/disminuyó abierto,aberto/cerrado,fechado abierta,aberta/cerrada,fechada ganó/perdió
+        aceptado,aprobado/rechazado aceptada,aprobada/rechazada permitido/prohibido,proibido
+        permitida/prohibida,proibida obrigatório/facultativo obbligatorio/facoltativo obbligatoria/facoltativa
+        aperto/chiuso aperta/chiusa toegestaan/verboden inbegrepen/uitgesloten
+        разрешено/запрещено разрешён/запрещён dozwolona/zabroniona dozwolony/zabroniony serbesttir/yasaktır
         """
     )
 }
@@ -99,12 +135,18 @@ def deny_each_other(one: str, other: str) -> bool:
     )
 
 
+def are_contrary(one: str, other: str) -> bool:
+    """Whether with one of two words instead of the other, an instruction says the opposite: ``before``, ``after``."""
+    return frozenset((one, other)) in _OPPOSITES
+
+
 def are_opposites(one: str, other: str) -> bool:
     """Whether two words in lower case are opposites: ``inclusive`` and ``exclusive``, ``lessor`` and ``lessee``."""
     if one == other:
         return False
     return (
         frozenset((one, other)) in _WORDS
+        or are_contrary(one, other)
         or deny_each_other(one, other)
         or (one[-_MIN_REST:] == other[-_MIN_REST:] and _differ_at_the_beginning(one, other, _BEGINNINGS))
         or (one[:_MIN_REST] == other[:_MIN_REST] and _differ_at_the_beginning(one[::-1], other[::-1], _ENDS))

@@ -103,7 +103,7 @@ def is_variant(one: str, other: str, *, of_names: bool = False) -> bool:
     """Whether two words, or a few words each, are probably the same: by spelling, inflection or abbreviation. A name is
     abbreviated only with a full stop, which is to be given: ``Colo.`` is Colorado, Niger is not Nigeria."""
     short, long = folded(one), folded(other)
-    if are_opposites(short, long) or {short, long} == {"aa", "aaa"}:  # batteries
+    if are_opposites(short, long):
         return False
     if len(short) > len(long):
         short, long, one, other = long, short, other, one
