@@ -7,8 +7,9 @@ text has facts there that cannot be the same. The result for (b, a) is that for 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -21,9 +22,15 @@ from es_neardupe.similarity.facts.exchanges import exchanges
 from es_neardupe.similarity.facts.fact_keys import NUMBER
 from es_neardupe.similarity.facts.names import replaced_words
 from es_neardupe.similarity.facts.opposites import are_opposites
-from es_neardupe.similarity.facts.spelling import differ_in_layout_only, digit_groups, have_equal_signs, is_variant
+from es_neardupe.similarity.facts.spelling import (
+    differ_in_a_letter,
+    differ_in_layout_only,
+    digit_groups,
+    have_equal_signs,
+    is_variant,
+)
 from es_neardupe.similarity.facts.titles import are_of_clothes, facts_of_first_lines, facts_of_titles, sizes_of
-from es_neardupe.similarity.facts.token_changes import Surroundings, token_changes
+from es_neardupe.similarity.facts.token_changes import Surroundings, TokenChange, token_changes
 from es_neardupe.similarity.facts.token_flags import TokenFlag
 from es_neardupe.similarity.facts.tokens import TITLE, FactTokens, Part, SlotToken
 
@@ -37,6 +44,8 @@ _MAX_OTHERS = 2
 """Other words in a slot of facts."""
 _MAX_AGAINST_WORDS = 3
 """Tokens of a slot in which a code replaces words."""
+_SLIPS = 2
+"""Words of two texts with another letter, by which single letters of names are no facts."""
 _SUFFIXES = frozenset("abcdef")
 """Small letters that make another number of one, unlike that of 1080p."""
 _CONTENT = TokenFlag.CONTENT.value
@@ -121,10 +130,15 @@ def _in_order(a: FactTokens, b: FactTokens, *, only_facts: bool) -> Iterator[Dif
     changes = token_changes(a, b)
     is_title = max(len(a), len(b)) <= TITLE
     exchanged = exchanges(a, b, changes)
+
+    @cache
+    def has_slips() -> bool:
+        return _has_slips(a, b, changes)
+
     slots: Iterable[_Slot] = (
         _Slot(a.part(*exchanged[k].a), b.part(*exchanged[k].b), layout=False, kinds={FactKind.NAME})
         if k in exchanged
-        else _Slot.of(a.part(*one.a), b.part(*one.b), one.surroundings)
+        else _Slot.of(a.part(*one.a), b.part(*one.b), one.surroundings, has_slips)
         for k, one in enumerate(changes)
         if k - 1 not in exchanged and (is_title or not (only_facts and one.surroundings is Surroundings.OTHER))
     )
@@ -153,13 +167,23 @@ class _Slot(NamedTuple):
     kinds: set[FactKind]
 
     @classmethod
-    def of(cls, a: Part, b: Part, surroundings: Surroundings) -> _Slot:
+    def of(cls, a: Part, b: Part, surroundings: Surroundings, has_slips: Callable[[], bool]) -> _Slot:
         layout = bool(len(a) and len(b)) and differ_in_layout_only(a.written, b.written)
-        kinds = set() if layout or surroundings is Surroundings.OTHER else _kinds(a, b, surroundings)
+        kinds = set() if layout or surroundings is Surroundings.OTHER else _kinds(a, b, surroundings, has_slips)
         return cls(a, b, layout, kinds)
 
 
-def _kinds(a: Part, b: Part, surroundings: Surroundings) -> set[FactKind]:
+def _has_slips(a: FactTokens, b: FactTokens, changes: Sequence[TokenChange]) -> bool:
+    """Whether several words that are no names have another letter, as in a scan."""
+    slips = 0
+    for one in changes:
+        parts = a.part(*one.a), b.part(*one.b)
+        if all(len(part) == 1 and part.written.islower() for part in parts):
+            slips += differ_in_a_letter(*(part.written for part in parts))
+    return slips >= _SLIPS
+
+
+def _kinds(a: Part, b: Part, surroundings: Surroundings, has_slips: Callable[[], bool]) -> set[FactKind]:
     """The kinds of facts that differ in a slot."""
     kinds = {FactKind.NEGATION} if _has_other_negation(a, b) else set()
     if not (len(a) and len(b)):
@@ -183,7 +207,9 @@ def _kinds(a: Part, b: Part, surroundings: Surroundings) -> set[FactKind]:
             if others > _MAX_OTHERS:
                 return kinds
             kinds |= _kinds_of_facts(left_a, left_b)
-        replaced = replaced_words(a, b, equal_surroundings=surroundings is Surroundings.EQUAL and not left_a)
+        replaced = replaced_words(
+            a, b, equal_surroundings=surroundings is Surroundings.EQUAL and not left_a, has_slips=has_slips
+        )
         return kinds | {replaced} if replaced else kinds
     return kinds | _kinds_against_words(a, b, left_a + left_b, others)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 
 import numpy as np
@@ -13,7 +13,7 @@ from es_neardupe.keys.arrays import U64
 from es_neardupe.options import FactKind
 from es_neardupe.similarity.facts import vocabulary as words
 from es_neardupe.similarity.facts.opposites import are_contrary, are_opposites, deny_each_other
-from es_neardupe.similarity.facts.spelling import is_variant
+from es_neardupe.similarity.facts.spelling import differ_in_a_letter, is_variant
 from es_neardupe.similarity.facts.token_flags import TokenFlag
 from es_neardupe.similarity.facts.tokens import TITLE, FactTokens, Part, SlotToken
 
@@ -34,18 +34,17 @@ _CONTACT = re.compile(
 )
 
 
-def replaced_words(a: Part, b: Part, *, equal_surroundings: bool) -> FactKind | None:
+def replaced_words(a: Part, b: Part, *, equal_surroundings: bool, has_slips: Callable[[], bool]) -> FactKind | None:
     """Whether names differ, or other words with a meaning, or one denies the other. ``equal_surroundings``: what words
-    need that are no names."""
+    need that are no names. ``has_slips``: whether words of the texts differ in single letters by mistake, as names then
+    may, too."""
     kept = _without_common(a.tokens, b.tokens)
     if not (kept[0] and kept[1]):
         return None
-    if equal_surroundings and are_contrary(*("".join(one.key for one in side) for side in kept)):
-        return FactKind.NEGATION
+    if kind := _kind_of_contrary(*kept, equal_surroundings=equal_surroundings):
+        return kind
     if len(kept[0]) == len(kept[1]) == 1:
         one, other = kept[0][0], kept[1][0]
-        if kind := _kind_of_two(one, other):
-            return kind
         if {one.key, other.key} <= words.FUNCTION_WORDS and are_opposites(one.key, other.key):
             return _differing_words(*kept, equal_surroundings=equal_surroundings)  # AND, OR
     if all(side[-1].has_stop for side in kept):  # at the end of a sentence
@@ -56,15 +55,22 @@ def replaced_words(a: Part, b: Part, *, equal_surroundings: bool) -> FactKind | 
     if _are_variants(*kept, of_names=of_names):
         return None
     if of_names and max(len(a), len(b)) <= _MAX_WORDS and max(map(len, others)) <= _MAX_OTHERS:
-        return _differing_names(a.text, b.text, *_without_variants(*names, of_names=True))
+        names_a, names_b = _without_variants(*names, of_names=True)
+        is_letter = len(names_a) == len(names_b) == 1 and differ_in_a_letter(names_a[0].key, names_b[0].key)
+        return None if is_letter and has_slips() else _differing_names(a.text, b.text, names_a, names_b)
     return _differing_words(*kept, equal_surroundings=equal_surroundings)
 
 
-def _kind_of_two(one: SlotToken, other: SlotToken) -> FactKind | None:
-    """The kind of two words that differ whatever is around them: letters, and words that deny each other."""
-    if _is_capital(one) and _is_capital(other):
+def _kind_of_contrary(a: Sequence[SlotToken], b: Sequence[SlotToken], *, equal_surroundings: bool) -> FactKind | None:
+    """The kind of words that are contrary; of two letters, and of two words that deny each other, whatever is around
+    them."""
+    if equal_surroundings and are_contrary(*("".join(one.key for one in side) for side in (a, b))):
+        return FactKind.NEGATION
+    if len(a) != 1 or len(b) != 1:
+        return None
+    if _is_capital(a[0]) and _is_capital(b[0]):
         return FactKind.CODE
-    return FactKind.NEGATION if deny_each_other(one.key, other.key) else None
+    return FactKind.NEGATION if deny_each_other(a[0].key, b[0].key) else None
 
 
 def _is_capital(token: SlotToken) -> bool:

@@ -13,6 +13,7 @@ from es_neardupe.similarity.facts.numerals import IN_BRACKETS, with_plain_digits
 from es_neardupe.similarity.facts.opposites import are_opposites
 from es_neardupe.similarity.facts.symbols import prefixes_differ, symbols_of
 from es_neardupe.similarity.facts.vocabulary import ABBREVIATED, SPELLINGS
+from es_neardupe.similarity.facts.word_lists import words_of
 
 MIN_SIMILARITY = 0.8
 """Minimum similarity (Damerau 1964) of two spellings of a word of `_MIN_LETTERS` or more. Iran and Iraq have 0.75."""
@@ -38,6 +39,8 @@ _INFLECTIONS = frozenset(("e", "en", "n", "es", "s"))
 """Ends of German nouns, which have a capital letter as names have: Frist and Fristen, Vertrag and Verträge."""
 _VOWELS = frozenset("aeiou")
 """The last letters of given names of which the other gender has another one, or none."""
+_SOUND_ALIKE = frozenset(map(frozenset, words_of("bp ck cs cz dt fv gj gk iy ij jy kq kx mn sx sz vw")))
+"""Letters that names are spelled with, one instead of the other: Karl and Carl, Schmidt and Schmitt."""
 _BLANK_INSIDE = re.compile(r"(?<=\d)[ \u00a0\u2009\u202f-](?=\d)")
 _MIN_DIVIDED = 5
 """Digits of a number that may be divided by blanks."""
@@ -122,13 +125,24 @@ def is_variant(one: str, other: str, *, of_names: bool = False) -> bool:
 
 
 def _are_other_names(short: str, long: str) -> bool:
-    """Whether two names differ in their ends, and by no slip: Martin and Martina, Maria and Mario, Christian and
-    Christina, Williams and Williamson."""
+    """Whether two names differ by no slip: in their ends, as Martin and Martina, Maria and Mario, Christian and
+    Christina, Williams and Williamson, or in one letter."""
+    if differ_in_a_letter(short, long):
+        return True
     if long.startswith(short):
         return len(long) > len(short) + 1 or long[-1] in _VOWELS
     if short[:-1] == long[:-1]:
         return short[-1] in _VOWELS and long[-1] in _VOWELS
     return short[:-2] == long[:-2] and {short[-2:], long[-2:]} == {"an", "na"}
+
+
+def differ_in_a_letter(one: str, other: str) -> bool:
+    """Whether two words in small letters differ in one that sounds otherwise: in their first letter, as Leeds and
+    Reeds, or in a consonant, as Walter and Walker."""
+    changed = [pair for pair in zip(one, other, strict=False) if pair[0] != pair[1]]
+    if len(one) != len(other) or len(changed) != 1 or frozenset(changed[0]) in _SOUND_ALIKE:
+        return False
+    return one[0] != other[0] or _VOWELS.isdisjoint(changed[0])
 
 
 def _is_plural(short: str, long: str) -> bool:
