@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shlex
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from functools import cache
@@ -119,15 +120,26 @@ CONNECTION = options(COMMANDS["init"]) & options(COMMANDS["doctor"]) - {"--prefi
 # What the pages have
 
 
-def option_tables() -> dict[str, list[str]]:
-    """Command -> the options in the tables below ``Options of `es-neardupe ...` ``."""
-    found: dict[str, list[str]] = {}
+def option_sections() -> dict[str, str]:
+    """Command -> the text below ``Options of `es-neardupe ...` ``."""
+    found: dict[str, str] = {}
     for page in PAGES:
         for title, text in sections(page):
             if named := re.fullmatch(r"Options of `es-neardupe ?([a-z -]*)`", title):
-                assert named[1] not in found, f"{page.name}: a second table for {named[1]!r}"
-                found[named[1]] = [name for row in table(text) for name in OPTION.findall(row[0])]
+                assert named[1] not in found, f"{page.name}: a second section for {named[1]!r}"
+                found[named[1]] = text
     return found
+
+
+def option_rows(text: str) -> list[tuple[list[str], list[str]]]:
+    """(options, other cells) of the rows of all tables in a text."""
+    return [(OPTION.findall(row[0]), row[1:]) for row in table(text)]
+
+
+def common_options(text: str) -> list[str]:
+    """The options that the text names with a link to the common options."""
+    named = re.findall(r"\[common\s+options?\]\(settings\.md#common-options\)((?:,?\s`--[a-z-]+`)*)", text)
+    return [option for names in named for option in OPTION.findall(names)]
 
 
 # Commands and options
@@ -141,18 +153,36 @@ def test_each_command_has_a_page_and_tests_of_its_name(word: str) -> None:
     assert (ROOT / "tests" / "commands" / f"test_{name}.py").exists()
 
 
-def test_each_command_has_its_table() -> None:
-    assert sorted(option_tables()) == sorted(COMMANDS)
+def test_each_command_has_its_section() -> None:
+    assert sorted(option_sections()) == sorted(COMMANDS)
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_option_tables_have_all_options_and_no_others(name: str) -> None:
+def test_sections_have_all_options_and_no_others(name: str) -> None:
+    """Each option once: in a table, or as a common option."""
     expected = options(COMMANDS[name]) - CONNECTION
     if name == "":
         expected |= {"--help"}
     if name == "demo":
         expected |= {"--url"}
-    assert sorted(option_tables()[name]) == sorted(expected)
+    text = option_sections()[name]
+    documented = [option for named, _ in option_rows(text) for option in named] + common_options(text)
+    assert sorted(documented) == sorted(expected)
+    connected = options(COMMANDS[name]) >= CONNECTION
+    assert ("(settings.md#options-of-the-connection)" in text) == connected
+
+
+def test_common_options() -> None:
+    """They are those that several pages name, and a page says of one only what is particular there."""
+    meanings = {
+        option: cells for named, cells in option_rows(section("settings.md", "Common options")) for option in named
+    }
+    texts = option_sections().values()
+    pages = Counter(option for text in texts for option in common_options(text))
+    assert set(pages) == set(meanings)
+    assert min(pages.values()) > 1
+    said_again = [row for text in texts for row in option_rows(text) if row[1] in meanings.values()]
+    assert said_again == []
 
 
 def test_options_of_the_connection() -> None:
@@ -160,12 +190,6 @@ def test_options_of_the_connection() -> None:
     assert sorted(name for row in table(text) for name in OPTION.findall(row[0])) == sorted(CONNECTION)
     connected = {name for name, command in COMMANDS.items() if options(command) >= CONNECTION}
     assert {name for name in COMMANDS if f"`{name}`" in text} == connected
-
-
-def test_shared_options() -> None:
-    documented = [name for row in table(section("settings.md", "Options that several commands share")) for name in row]
-    known = set().union(*map(options, COMMANDS.values()))
-    assert {name for cell in documented for name in OPTION.findall(cell)} <= known
 
 
 @every_text
