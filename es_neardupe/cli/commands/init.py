@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -41,7 +42,15 @@ GroupField = Annotated[
 ]
 
 
+def _with_presets(command: Callable[..., None]) -> Callable[..., None]:
+    """The help lists the presets, as they are described in `options`."""
+    lines = "\n\n".join(f"      {preset}: {words}" for preset, words in options.PRESETS_IN_WORDS.items())
+    command.__doc__ = (command.__doc__ or "").replace("      (presets)", lines)
+    return command
+
+
 @with_options_of(bands, library)
+@_with_presets
 def init(
     index: IndexName,
     fields: Annotated[
@@ -71,17 +80,7 @@ def init(
     """
     Presets:
 
-      strict: copies with few changes: 5-word shingles, threshold 0.8; the default
-
-      reader: what people call near-duplicates: 3-word shingles, threshold 0.7, edit 0.71 decides
-
-      supershingles: nearly identical long texts: 8-word shingles, two keys of six must agree
-
-      scans: texts read by a scanner, with wrong characters: shingles of 7 shapes, threshold 0.25
-
-      short: texts below 30 words, such as titles: 2-word shingles, bands from the lengths of the texts
-
-      logs: log lines: all variables masked, 2-word shingles, threshold 0.5
+      (presets)
 
     Examples:
 

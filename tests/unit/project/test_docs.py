@@ -59,6 +59,7 @@ from es_neardupe.commands.watch.rounds import Round, RoundPairs, RoundScope, Rou
 from es_neardupe.commands.what_if.steps import Threshold, WhatIfReport
 from es_neardupe.groups.compare_groupings import GroupChanges
 from es_neardupe.json_results import plain, similar_json
+from es_neardupe.options import PRESETS_IN_WORDS
 from es_neardupe.records import State
 from es_neardupe.report_parts import (
     DecisionCounts,
@@ -310,6 +311,15 @@ def test_profile_keys() -> None:
     text = section("connecting.md", "Profiles")
     (listed,) = re.findall(r"^Keys: (.*?)\. ", text, re.MULTILINE | re.DOTALL)
     assert sorted(re.findall(r"`(\w+)`", listed)) == sorted(_PROFILE_TYPES)
+
+
+def test_presets() -> None:
+    """The page begins with the words of `--help`, and may add to them after a semicolon."""
+    rows = table(section("init.md", "Presets"))
+    plain_rows = [[re.sub(r"\[(.*?)\]\(.*?\)", r"\1", cell).replace("`", "") for cell in row] for row in rows]
+    assert [row[0] for row in plain_rows] == list(PRESETS_IN_WORDS)
+    for preset, finds, keys in plain_rows:
+        assert f"{finds}: {keys};".startswith(f"{PRESETS_IN_WORDS[preset]};")
 
 
 def test_choice_of_bands() -> None:
