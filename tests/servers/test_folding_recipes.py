@@ -1,4 +1,4 @@
-"""The requests of docs/fold.md and docs/folding.md: sent as an application sends them, with the described answers."""
+"""The requests of docs/fold.md and docs/collapse.md: sent as an application sends them, with the described answers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ STORY = "1001"
 BRIDGE = {STORY, "1002", "1003", "1004"}
 """A group."""
 
-READERS, REQUESTS = recipes("fold.md"), recipes("folding.md")
+READERS, REQUESTS = recipes("fold.md"), recipes("collapse.md")
 PIPELINE = READERS.pop("fold")
 
 

@@ -40,7 +40,7 @@ _STATES = {
     "missing": "an index names a search pipeline that does not exist, so searches fail: if it is one of es-neardupe, "
     "`install` stores it again, and `remove` removes the setting",
     "other": "an index has a default search pipeline that is not of es-neardupe",
-    "unsupported": "not folded: this server has no pipelines that fold; docs/folding.md has requests that collapse",
+    "unsupported": "not folded: this server has no pipelines that fold; docs/collapse.md has requests that collapse",
 }
 
 

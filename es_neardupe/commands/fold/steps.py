@@ -54,12 +54,12 @@ def checked(index: Index, pipelines: Mapping[str, str | None], without: int) -> 
     if index.client.server.is_collection:
         raise IndexUnusable(
             "Amazon OpenSearch Serverless documents no search pipelines that collapse: add `collapse` to each search, "
-            "as in docs/folding.md."
+            "as in docs/collapse.md."
         )
     if not index.client.server.has_search_pipelines:
         raise IndexUnusable(
             f"{index.client.server} has no search pipelines, so searches of {name} cannot be folded without changing "
-            f"them: add `collapse` to each search, as in docs/folding.md."
+            f"them: add `collapse` to each search, as in docs/collapse.md."
         )
     if index.storage.sidecars:
         raise IndexUnusable(
