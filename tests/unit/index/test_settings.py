@@ -219,11 +219,11 @@ def test_any_json_as_meta(meta: Any) -> None:
         Settings.from_meta(meta, "neardupe")
 
 
-@given(VALID, st.sampled_from(["id", "scheme", "fields", "threshold", "detection"]), JSON)
+@given(VALID, st.sampled_from(["id", "scheme", "fields", "threshold", "detection"]), JSON | VALID)
 def test_any_json_in_a_part_of_meta(settings: Settings, name: str, value: Any) -> None:
     """It is refused, or decoded to the stored value: never to another one."""
     meta = copy.deepcopy(settings.to_meta())
-    meta[name] = value
+    meta[name] = value.to_meta()[name] if isinstance(value, Settings) else value
     try:
         read = Settings.from_meta(meta, settings.prefix)
     except IndexUnusable:

@@ -315,8 +315,12 @@ def valid(fingerprint: Fingerprint) -> bool:
     )
 
 
-@given(st.dictionaries(st.sampled_from([*fields_mapping()["properties"], "other"]), JSON))
-def test_any_json_is_read_or_refused(stored: dict[str, Any]) -> None:
+NAMES = [*fields_mapping()["properties"], *["other"] * 5]
+
+
+@given(st.sets(st.sampled_from(NAMES), max_size=3), st.dictionaries(st.sampled_from(NAMES), JSON, max_size=3))
+def test_any_json_is_read_or_refused(missing: set[str], wrong: dict[str, Any]) -> None:
+    stored = {name: value for name, value in encode(SOUND, AT).items() if name not in missing} | wrong
     try:
         read = decode(stored)
     except CorruptFingerprint:
@@ -362,7 +366,12 @@ def test_any_json_in_the_place_of_the_object(value: Any) -> None:
     assert corpus.corrupt == [("i", "1")]
 
 
-@given(st.dictionaries(st.sampled_from(["group", "principal", "similarity"]), JSON | st.floats() | st.booleans()))
+ANY = JSON | st.floats() | st.booleans()
+GROUP_IDS = st.from_regex(r"[A-Za-z0-9_-]{16}", fullmatch=True)
+GROUPINGS = {"group": GROUP_IDS | ANY, "principal": st.booleans() | ANY, "similarity": st.floats(0, 1) | ANY}
+
+
+@given(st.fixed_dictionaries({}, optional=GROUPINGS) | st.fixed_dictionaries(GROUPINGS))
 def test_any_grouping_is_read_or_none(stored: dict[str, Any]) -> None:
     read = decode_grouping(stored)
     if read is not None:
@@ -370,7 +379,7 @@ def test_any_grouping_is_read_or_none(stored: dict[str, Any]) -> None:
         assert 0 <= read.similarity <= 1
 
 
-@given(st.from_regex(r"[A-Za-z0-9_-]{16}", fullmatch=True), st.booleans(), st.floats(0, 1))
+@given(GROUP_IDS, st.booleans(), st.floats(0, 1))
 def test_grouping_round_trip(group: str, principal: bool, similarity: float) -> None:
     grouping = Grouping(group, principal, similarity)
     fields = encode_grouping(grouping)
