@@ -83,8 +83,6 @@ def test_sizes(client: Client, search: JSON, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_work_is_bounded(client: Client, search: JSON, monkeypatch: pytest.MonkeyPatch) -> None:
     """Documents with too many values, and those after three times the maximum, are not measured."""
-    if client.server.product is Product.ELASTICSEARCH:
-        return
     monkeypatch.setattr(client.pace, "measures", True)
     wait_for_number(client, search, 10**9, len(SOURCES))
     monkeypatch.setattr(document_sizes, "_STEPS", 1000)
@@ -109,7 +107,7 @@ def test_pages(client: Client, index_name: str, shards: int, monkeypatch: pytest
             assert len(one) <= 4 or sum(len(hit.source["text"]) for hit in one) < 3_000_000
         return max(map(len, read)) > 4
 
-    if client.server.product is Product.OPENSEARCH and client.server.version >= (3, 3, 0):
+    if client.server.version >= (3, 3, 0):
         wait_until(has_large_pages)  # there are none while the node is short of memory, which other tests use
     else:
-        assert not has_large_pages()  # Elasticsearch has no scripts here, and all pages of a scroll have the same size
+        assert not has_large_pages()  # all pages of a scroll have the same size

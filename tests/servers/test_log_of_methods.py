@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import logging
+import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -48,13 +49,15 @@ def commands(log: pytest.LogCaptureFixture) -> list[tuple[str, str]]:
 
 
 def test_events_of_a_command(news: NearDupe, log: pytest.LogCaptureFixture) -> None:
+    begun = time.monotonic()
     news.init(Settings(("text",)))
+    passed = time.monotonic() - begun
     (_, started), (_, finished) = events(log)
     context = {"run": "nightly", "command": "init", "index": news.name}
     assert started.items() >= context.items() <= finished.items()
     assert started["version"]
     assert started["arguments"]["settings"]["fields"] == ["text"]
-    assert finished["seconds"] >= 0
+    assert 0 < finished["seconds"] <= passed + 0.001  # it is rounded
     assert finished["error"] is None
     news.enrich(batch=100)
     found = events(log)
