@@ -155,7 +155,9 @@ def _check_places(one: MovedReport, text: str, since: str, site: History) -> Non
 
 
 def test_earlier_copies(client: Client, crawled: str, site: History) -> None:
-    for one in NearDupe(crawled, client).moved_all(sorted(site.now)):
+    answers = list(NearDupe(crawled, client).moved_all(sorted(site.now)))
+    assert any(one.reason == "only earlier copies" for one in answers)
+    for one in answers:
         whole = NearDupe(crawled, client).moved(one.address, earlier=True) if one.earlier else one
         assert len(whole.places) == len(one.places) + one.earlier
         assert whole.earlier == 0
@@ -310,7 +312,9 @@ def test_dead_pages_of_a_crawl(client: Client, index_name: str) -> None:
     NearDupe(index_name, client).enrich()
     dead = CRAWL.with_name("moved_dead.txt").read_text("utf-8").split()
     by_url = {one["url"]: one["body"] for one in reversed(documents)}
-    for one in NearDupe(index_name, client).moved_all(dead):
+    answers = list(NearDupe(index_name, client).moved_all(dead))
+    assert len(answers) == len(dead) > 0
+    for one in answers:
         assert one.places
         assert {place.address.split("/")[2] for place in one.places} <= {"new.example", "mirror.example"}
         assert all(jaccard(by_url[place.address], by_url[one.address]) >= 0.8 for place in one.places)

@@ -143,6 +143,7 @@ def test_credentials_come_from_a_secret() -> None:
 
 def test_pods_have_no_more_rights_than_they_need() -> None:
     """The restricted pod security standard, with a read-only root file system."""
+    assert pod_containers()
     for pod in pods():
         assert pod["automountServiceAccountToken"] is False
         assert pod["securityContext"]["runAsNonRoot"] is True

@@ -270,7 +270,9 @@ def test_shingles_of_3000_words() -> None:
 def rows(heading: str) -> list[list[str]]:
     """The cells of the table below a heading of docs/measures.md."""
     (below,) = re.findall(rf"^#+ {heading}\n(.*?)(?=^#|\Z)", (DOCS / "measures.md").read_text("utf-8"), re.M | re.S)
-    return [[cell.strip() for cell in line.strip("|").split("|")] for line in re.findall(r"^\|.*\|$", below, re.M)[2:]]
+    found = re.findall(r"^\|.*\|$", below, re.M)[2:]
+    assert found
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in found]
 
 
 def test_documented_measures_of_the_examples() -> None:
