@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import fake_fixtures
 import pytest
 import trustme
 from fake_servers import (
@@ -25,7 +26,6 @@ from fake_servers import (
     Fake,
     Reply,
     error,
-    fake_servers,
     opened,
     reply,
 )
@@ -56,31 +56,8 @@ from es_neardupe.server.drivers import driver
 from es_neardupe.server.drivers.http import HttpDriver
 from es_neardupe.server.login.settings import ConnectionSettings, ConnectionWarning, Retries
 
-
-@pytest.fixture
-def start() -> Iterator[Callable[..., Fake]]:
-    with fake_servers() as run:
-        yield run
-
-
-@pytest.fixture(params=Product)
-def product(request: pytest.FixtureRequest) -> Product:
-    return Product(request.param)
-
-
-@pytest.fixture
-def fake(start: Callable[..., Fake], product: Product) -> Fake:
-    fake = start()
-    fake.on("GET /", ROOT[product])
-    return fake
-
-
-@pytest.fixture
-def client(fake: Fake) -> Iterator[Client]:
-    client = opened(fake)
-    yield client
-    client.close()
-
+start, product = fake_fixtures.start, fake_fixtures.product
+fake, client = fake_fixtures.fake, fake_fixtures.client
 
 # ---- product and version
 

@@ -7,13 +7,14 @@ import ssl
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import fake_fixtures
 import pytest
 import truststore
-from fake_servers import ROOT, Fake, error, fake_servers, opened, reply
+from fake_servers import ROOT, Fake, error, opened, reply
 from tls_tools import Pem, Shown, authority, forged, issue, locked
 
 from es_neardupe.errors import CertificateRefused, LoginRefused, NeardupeError, SettingsError, Unreachable
@@ -36,15 +37,7 @@ def pem(shown: Shown, tmp_path: Path) -> Pem:
 Serve = Callable[..., Fake]
 
 
-@pytest.fixture
-def start() -> Iterator[Callable[..., Fake]]:
-    with fake_servers() as run:
-        yield run
-
-
-@pytest.fixture(params=Product)
-def product(request: pytest.FixtureRequest) -> Product:
-    return Product(request.param)
+start, product = fake_fixtures.start, fake_fixtures.product
 
 
 @pytest.fixture

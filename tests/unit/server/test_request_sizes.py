@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import Any
 
+import fake_fixtures
 import pytest
-from fake_servers import AT_ONCE, ROOT, Fake, Reply, error, fake_servers, reply
+from fake_servers import AT_ONCE, ROOT, Fake, Reply, error, reply
 from hypothesis import example, given
 from hypothesis import strategies as st
 from unit_tools import FakeClient
@@ -190,10 +191,7 @@ def test_bulk_requests_are_bounded_by_the_documents_that_they_update(sizes: list
 # ---- With a connection
 
 
-@pytest.fixture
-def start() -> Iterator[Callable[..., Fake]]:
-    with fake_servers() as run:
-        yield run
+start = fake_fixtures.start
 
 
 @pytest.fixture(params=Product, ids=lambda one: one.value)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import gzip
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
+import fake_fixtures
 import pytest
-from fake_servers import ELASTIC, JSON, ROOT, Fake, fake_servers, opened, reply
+from fake_servers import ELASTIC, JSON, Fake, reply
 from peak_memory import measuring
 
 from es_neardupe.errors import IncompleteAnswer, NeardupeError, UnexpectedAnswer, UnsupportedServer
@@ -25,29 +26,8 @@ MB = 1_000_000
 ZIPPED = {"Content-Encoding": "gzip"}
 
 
-@pytest.fixture
-def start() -> Iterator[Callable[..., Fake]]:
-    with fake_servers() as run:
-        yield run
-
-
-@pytest.fixture(params=Product)
-def product(request: pytest.FixtureRequest) -> Product:
-    return Product(request.param)
-
-
-@pytest.fixture
-def fake(start: Callable[..., Fake], product: Product) -> Fake:
-    fake = start()
-    fake.on("GET /", ROOT[product])
-    return fake
-
-
-@pytest.fixture
-def client(fake: Fake) -> Iterator[Client]:
-    client = opened(fake)
-    yield client
-    client.close()
+start, product = fake_fixtures.start, fake_fixtures.product
+fake, client = fake_fixtures.fake, fake_fixtures.client
 
 
 def sized(fake: Fake, size: int, headers: dict[str, str]) -> None:
