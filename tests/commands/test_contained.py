@@ -19,6 +19,7 @@ from server_tools import (
     ours,
     put,
     send,
+    shared_and_own,
     shingles,
     versions,
     words,
@@ -52,16 +53,7 @@ def prepared(client: Client, index: str, texts: dict[str, str], settings: Settin
     return index
 
 
-@pytest.fixture(scope="module")
-def mails(client: Client, shared_index: str) -> str:
-    """An index for all tests that change nothing."""
-    return prepared(client, shared_index, TEXTS)
-
-
-@pytest.fixture
-def own(client: Client, index_name: str) -> str:
-    """The same for one test, which changes it."""
-    return prepared(client, index_name, TEXTS)
+mails, own = shared_and_own(lambda client, index: prepared(client, index, TEXTS))
 
 
 def contained_in(one: str, other: str, matching: Matching = Matching.LITERAL, minimum: int = 5) -> tuple[float, float]:

@@ -22,6 +22,7 @@ from server_tools import (
     one_line,
     put,
     send,
+    shared_and_own,
     shingles,
     true_pairs,
     words,
@@ -53,16 +54,7 @@ def enriched(client: Client, index: str) -> str:
     return index
 
 
-@pytest.fixture(scope="module")
-def filled(client: Client, shared_index: str) -> str:
-    """An index for all tests that change nothing."""
-    return enriched(client, shared_index)
-
-
-@pytest.fixture
-def own(client: Client, index_name: str) -> str:
-    """The same for one test, which changes it."""
-    return enriched(client, index_name)
+filled, own = shared_and_own(enriched)
 
 
 def levels(one: Distribution) -> dict[float, ThresholdLevel]:

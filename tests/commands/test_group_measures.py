@@ -11,7 +11,19 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import Cli
-from server_tools import change, delete_all, family, make_index, new_name, one_line, ours, put, send, words
+from server_tools import (
+    change,
+    delete_all,
+    family,
+    make_index,
+    new_name,
+    one_line,
+    ours,
+    put,
+    send,
+    shared_and_own,
+    words,
+)
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import SettingsError
@@ -55,10 +67,7 @@ def enriched(client: Client, index: str) -> str:
     return index
 
 
-@pytest.fixture(scope="module")
-def filled(client: Client, shared_index: str) -> str:
-    """An index for all tests that change nothing."""
-    return enriched(client, shared_index)
+filled, own = shared_and_own(enriched)
 
 
 @pytest.fixture(scope="module")
@@ -67,12 +76,6 @@ def regrouped(client: Client) -> Iterator[str]:
     name = new_name()
     yield enriched(client, name)
     delete_all(client, name)
-
-
-@pytest.fixture
-def own(client: Client, index_name: str) -> str:
-    """The same for one test, which changes it."""
-    return enriched(client, index_name)
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from conftest import Cli
-from server_tools import change, family, jaccard, make_index, put, send
+from server_tools import change, family, jaccard, make_index, put, send, shared_and_own
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import IndexUnusable, NotFound, NotInitialised
@@ -28,16 +28,7 @@ def enriched(client: Client, index: str) -> str:
     return index
 
 
-@pytest.fixture(scope="module")
-def filled(client: Client, shared_index: str) -> str:
-    """An index for all tests that change nothing."""
-    return enriched(client, shared_index)
-
-
-@pytest.fixture
-def own(client: Client, index_name: str) -> str:
-    """The same for one test, which changes it."""
-    return enriched(client, index_name)
+filled, own = shared_and_own(enriched)
 
 
 @pytest.mark.product("each")

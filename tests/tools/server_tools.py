@@ -105,6 +105,21 @@ def true_pairs(texts: Mapping[str, str], minimum: float) -> dict[tuple[str, str]
     return found
 
 
+def shared_and_own(fill: Callable[[Client, str], str]) -> tuple[Any, Any]:
+    """Two fixtures, to be assigned to names in a test file: an index for all of its tests that change nothing, and one
+    for a single test, which may change it. ``fill`` creates the index of a name, and returns this name."""
+
+    @pytest.fixture(scope="module")
+    def shared(client: Client, shared_index: str) -> str:
+        return fill(client, shared_index)
+
+    @pytest.fixture
+    def own(client: Client, index_name: str) -> str:
+        return fill(client, index_name)
+
+    return shared, own
+
+
 def make_index(client: Client, name: str, properties: Mapping[str, Any] = TEXT, **more: Any) -> None:
     """Create an index of an application, by default without replicas, which one node cannot allocate but would try to
     at each change. ``more``: ``settings``, ``aliases``, and further parts of the mapping."""
