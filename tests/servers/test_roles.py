@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import base64
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import every_command
 import pytest
+import role_tools
 import typer
-from conftest import Cli
 from docs_pages import section, table
 from role_tools import (
     COMING,
@@ -22,7 +22,6 @@ from role_tools import (
     delete_worked,
     lacking_is_named,
     make_worked,
-    runner,
     with_keys_beside,
     works,
 )
@@ -81,30 +80,12 @@ def test_commands_are_those_of_the_program() -> None:
 
 
 @pytest.fixture(scope="module")
-def admin(secured_server: Secured) -> Iterator[Client]:
-    with secured_server.client("admin") as client:
-        yield client
+def secured(secured_server: Secured) -> Secured:
+    """The server of the fixtures below."""
+    return secured_server
 
 
-@pytest.fixture(scope="module")
-def worked(secured_server: Secured, admin: Client) -> Iterator[Secured]:
-    """An index that every command can be tried on, with its registry and evidence."""
-    make_worked(admin)
-    yield secured_server
-    delete_worked(admin)
-
-
-@pytest.fixture
-def restored(worked: Secured, admin: Client) -> Iterator[None]:
-    """The index is made again after the test."""
-    yield
-    delete_worked(admin)
-    make_worked(admin)
-
-
-@pytest.fixture
-def run_as(worked: Secured, cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, admin: Client) -> As:
-    return runner(worked, admin, cli, monkeypatch, tmp_path)
+admin, worked, restored, run_as = role_tools.admin, role_tools.worked, role_tools.restored, role_tools.run_as
 
 
 INCLUDED = {"manage": ("view_index_metadata", "maintenance", "create_index", "delete_index", "monitor")}

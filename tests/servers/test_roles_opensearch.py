@@ -5,20 +5,15 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Cli
+import role_tools
 from docs_pages import DOCS, section, table
 from role_tools import (
     HIDDEN_INDICES,
     As,
-    delete_worked,
     lacking_is_named,
-    make_worked,
-    runner,
     with_keys_beside,
     works,
 )
@@ -45,30 +40,12 @@ def test_the_page_shows_them() -> None:
 
 
 @pytest.fixture(scope="module")
-def admin(secured_opensearch_server: Secured) -> Iterator[Client]:
-    with secured_opensearch_server.client("admin") as client:
-        yield client
+def secured(secured_opensearch_server: Secured) -> Secured:
+    """The server of the fixtures below."""
+    return secured_opensearch_server
 
 
-@pytest.fixture(scope="module")
-def worked(secured_opensearch_server: Secured, admin: Client) -> Iterator[Secured]:
-    """An index that every command can be tried on, with its registry and evidence."""
-    make_worked(admin)
-    yield secured_opensearch_server
-    delete_worked(admin)
-
-
-@pytest.fixture
-def restored(worked: Secured, admin: Client) -> Iterator[None]:
-    """The index is made again after the test."""
-    yield
-    delete_worked(admin)
-    make_worked(admin)
-
-
-@pytest.fixture
-def run_as(worked: Secured, admin: Client, cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> As:
-    return runner(worked, admin, cli, monkeypatch, tmp_path)
+admin, worked, restored, run_as = role_tools.admin, role_tools.worked, role_tools.restored, role_tools.run_as
 
 
 LACKING = {

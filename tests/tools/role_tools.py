@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -97,6 +97,34 @@ def runner(server: Secured, admin: Client, cli: Cli, monkeypatch: pytest.MonkeyP
         return cli(word, index, *options, *values)
 
     return run
+
+
+@pytest.fixture(scope="module")
+def admin(secured: Secured) -> Iterator[Client]:
+    """A test file has a fixture ``secured``, its server, and assigns these fixtures to names of its own."""
+    with secured.client("admin") as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def worked(secured: Secured, admin: Client) -> Iterator[Secured]:
+    """An index that every command can be tried on, with its registry and evidence."""
+    make_worked(admin)
+    yield secured
+    delete_worked(admin)
+
+
+@pytest.fixture
+def restored(worked: Secured, admin: Client) -> Iterator[None]:
+    """The index is made again after the test."""
+    yield
+    delete_worked(admin)
+    make_worked(admin)
+
+
+@pytest.fixture
+def run_as(worked: Secured, admin: Client, cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> As:
+    return runner(worked, admin, cli, monkeypatch, tmp_path)
 
 
 def with_keys_beside(run: As, admin: Client, maximum: int) -> None:
