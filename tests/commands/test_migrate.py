@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from conftest import Cli
 from kill_tools import Command, Moment, State, copies_of, put_back, run_commands, run_to_death, writes_of
+from migrate_tools import check_continued
 from server_tools import JSON, change, family, hits, make_index, mapping, one_line, ours, put, send, theirs, words
 
 from es_neardupe import NearDupe, Settings
@@ -235,16 +236,7 @@ def test_several_indices(client: Client, index_name: str) -> None:
     run_to_death(client, alias, [("migrate", {})], Moment(1, "before", ("_mapping", 5), "_mapping"))
     shingles = [mapping(client, name)["_meta"]["neardupe"]["scheme"]["shingle"] for name in names]
     assert shingles == [3, 5], "killed between the two"
-    near = NearDupe(alias, client).similar(id="a0").hits
-    assert ({hit.id for hit in near} <= {"a1", "b0", "b1"}, sum(1 + hit.copies for hit in near)) == (True, 3)
-    assert NearDupe(alias, client).migrate().state == "done"
-    (after,) = NearDupe(alias, client).groups()
-    assert (after.group, {one.id for one in after.members}) == (before.group, {"a0", "a1", "b0", "b1"})
-    assert (
-        NearDupe(alias, client).enrich(check=True).writes.written
-        == NearDupe(alias, client).group(check=True).writes.written
-        == 0
-    )
+    check_continued(client, alias, before)
 
 
 def test_an_object_of_the_user_under_the_second_prefix(client: Client, index_name: str, server_cli: Cli) -> None:

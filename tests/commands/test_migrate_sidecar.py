@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from conftest import Cli
 from kill_tools import Command, Moment, copies_of, put_back, run_commands, run_to_death, without_dates, writes_of
+from migrate_tools import check_continued
 from server_tools import JSON, exists, family, hits, make_index, mapping, one_line, put, send, words
 from sidecar_tools import PROPERTIES, Both, document, random_changes, state, texts, untouched
 
@@ -221,16 +222,7 @@ def test_several_indices(client: Client, index_name: str) -> None:
     run_to_death(client, alias, [("migrate", {})], Moment(1, "before", of=f"{names[1]}-neardupe-sidecar/_mapping"))
     stored = [mapping(client, sidecar_name(name, "neardupe"))["_meta"]["neardupe"] for name in names]
     assert [one["scheme"]["shingle"] for one in stored] == [3, 5], "killed between the two"
-    near = NearDupe(alias, client).similar(id="a0").hits
-    assert ({hit.id for hit in near} <= {"a1", "b0", "b1"}, sum(1 + hit.copies for hit in near)) == (True, 3)
-    assert NearDupe(alias, client).migrate().state == "done"
-    (after,) = NearDupe(alias, client).groups()
-    assert (after.group, {one.id for one in after.members}) == (before.group, {"a0", "a1", "b0", "b1"})
-    assert (
-        NearDupe(alias, client).enrich(check=True).writes.written
-        == NearDupe(alias, client).group(check=True).writes.written
-        == 0
-    )
+    check_continued(client, alias, before)
 
 
 @pytest.mark.product("each")
