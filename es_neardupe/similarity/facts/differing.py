@@ -44,6 +44,8 @@ _MAX_OTHERS = 2
 """Other words in a slot of facts."""
 _MAX_AGAINST_WORDS = 3
 """Tokens of a slot in which a code replaces words."""
+_MIN_LETTERS = 3
+"""Letters of a word instead of a fact: fewer may abbreviate one, as ``Mi.`` does ``Mittwoch``."""
 _SLIPS = 2
 """Words of two texts with another letter, by which single letters of names are no facts."""
 _SUFFIXES = frozenset("abcdef")
@@ -211,7 +213,9 @@ def _kinds(a: Part, b: Part, surroundings: Surroundings, has_slips: Callable[[],
             a, b, equal_surroundings=surroundings is Surroundings.EQUAL and not left_a, has_slips=has_slips
         )
         return kinds | {replaced} if replaced else kinds
-    return kinds | _kinds_against_words(a, b, left_a + left_b, others)
+    found = _kinds_against_words(a, b, left_a + left_b, others)
+    is_word = not (found or kinds) and surroundings is Surroundings.EQUAL and _is_word_against(a, b, others)
+    return kinds | found | ({FactKind.WORD} if is_word else set())
 
 
 def _kinds_against_words(a: Part, b: Part, facts: Sequence[SlotToken], others: int) -> set[FactKind]:
@@ -230,6 +234,19 @@ def _kinds_against_words(a: Part, b: Part, facts: Sequence[SlotToken], others: i
         return {FactKind.NUMBER}  # first and last
     has_code = any(one.kind is FactKind.CODE and not one.mark for one in facts)
     return {FactKind.CODE} if has_code and size <= _MAX_AGAINST_WORDS else set()
+
+
+def _is_word_against(a: Part, b: Part, others: int) -> bool:
+    """Whether a word with a meaning is instead of a fact: ``tomorrow`` of ``on Monday``, ``waived`` of ``$5``."""
+    facts, plain = (a, b) if a.facts else (b, a)
+    if max(len(a), len(b)) > _MAX_AGAINST_WORDS or others > _MAX_OTHERS or plain.facts:
+        return False
+    if any(one.mark for one in facts.facts) or any(one.key in words.BEFORE_CENT for one in plain.tokens):
+        return False  # neuf is nine, or new
+    return any(
+        one.flags & _CONTENT and len(one.key) >= _MIN_LETTERS and not any(map(str.isupper, one.written[1:]))
+        for one in plain.tokens
+    )
 
 
 def _kind_by_words(a: Part, b: Part) -> FactKind | None:

@@ -74,7 +74,7 @@ def date_in_any_order(year: str, one: int, other: int) -> str:
 
 def time_key(hour: int, minutes: str) -> str:
     """The key of a time of day. ``minutes``: in two digits each, with seconds if they are known: ``30``, ``30:15``."""
-    return f"{TIME}{hour}:{minutes}"
+    return f"{TIME}{hour % 24}:{minutes}"
 
 
 def period_key(period: str) -> str:

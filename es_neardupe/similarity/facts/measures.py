@@ -147,7 +147,7 @@ class MeasureReader(Reader):
         text, _, end = self.part(at)
         unit = text.lower()
         if unit in words.QUARTERS and at > k:
-            dimension, factor = "time", 3 * words.UNITS["month"][1]
+            dimension, factor = "time", 3 * words.MONTH
         elif unit in words.UNITS and unit not in words.NOT_AFTER_PER:
             dimension, factor = words.UNITS[unit]
         else:

@@ -108,6 +108,8 @@ _BEGINNINGS = tuple(
 _ENDS = tuple((one[::-1], other[::-1]) for one, other in _pairs("or/ee er/ee ful/less ette/"))
 """Each from its last letter on; leatherette is no leather."""
 _DENYING = ("un", "in", "im", "il", "ir", "non", "dis", "mis", "de", "des", "dé", "dés", "ne", "nie", "не")
+_DUTCH = ("ge", "be", "ver", "vol", "veil")
+"""Those before which ``on`` denies: ongebruikt, but not online."""
 _ENDS_OF_ADJECTIVES = ("ic", "al", "ous", "isch", "ique", "ico", "ica", "chron")
 """Those before which ``a`` denies: asymmetric, but not around."""
 _DENYING_ENDS = (("ます", "ません"), ("ました", "ませんでした"), ("です", "ではありません"), ("る", "ない"))
@@ -127,6 +129,8 @@ def deny_each_other(one: str, other: str) -> bool:
         (short.startswith(_PERSIAN) and long == f"ن{short}")
         or any(long == short.removesuffix(end) + denied for end, denied in _DENYING_ENDS if short.endswith(end))
     ):
+        return True
+    if long == f"on{short}" and short.startswith(_DUTCH):
         return True
     return len(short) >= _MIN_REST and (
         any(long == beginning + short for beginning in _DENYING)

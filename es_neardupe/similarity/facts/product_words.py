@@ -8,6 +8,7 @@ EDITIONS = words_of("pro max plus ultra mini lite fe se air")
 """Words by which products of one name are others: a title has one, or not."""
 CONDITIONS = words_of(
     """
+    defective broken damaged defekt defekte defektes kaputt beschädigt audiobook hörbuch cellular
     refurbished renewed reconditioned faux imitation artificial replica plated
     generalüberholt generalüberholte generalüberholter generalüberholtes gebraucht gebrauchte gebrauchter gebrauchtes
     reconditionné reconditionnée reconditionnés reconditionnées simili plaqué plaquée
@@ -175,6 +176,13 @@ FLAVOURS = _by_line(
     """
 )
 """The same of flavours and other variants."""
+NUMBERED = words_of(
+    """
+    part parts vol volume book season episode edition ed issue chapter no № nr band teil folge staffel ausgabe auflage
+    tome partie saison édition parte volumen tomo temporada edición edizione stagione deel
+    """
+)
+"""Words next to the number of a part."""
 BETWEEN_ENDS = words_of("to auf nach vers zu")
 """Between two words that are others in another order: HDMI to VGA."""
 BEFORE_ADDITIONS = words_of("with w incl including inkl inklusive mit avec con")

@@ -55,7 +55,8 @@ _BEGINS_WITH_A_DIGIT = (
 _OF_CHINESE_NUMERALS = (
     rf"(?P<chinese_date>[〇零一二三四五六七八九]{{4}}年(?:{_CHINESE_DAY}月(?:{_CHINESE_DAY}[日号號])?)?"
     rf"|{_CHINESE_DAY}月{_CHINESE_DAY}[日号號])"
-    rf"|(?P<chinese>百分之[{CHINESE}]+(?:点[{CHINESE}]+)?|(?=[〇零一二两三四五六七八九]*[十百千万萬亿億])(?![万萬亿億])[{CHINESE}]{{2,}})"
+    rf"|(?P<chinese>百分之[{CHINESE}]+(?:点[{CHINESE}]+)?|(?=[〇零一二两三四五六七八九]*[十百千万萬亿億])(?![万萬亿億])[{CHINESE}]{{2,}}"
+    r"|[二三四五六七八九十两](?=[日天年元个個名人位次回件台本枚歳岁周週]))"
 )
 _RAW = re.compile(
     r"(?P<plain>(?:[A-Z]?[a-z]+|[A-Z]+)(?=[ ,;\n]))"  # most words, found without the other alternatives

@@ -243,6 +243,8 @@ class _Scanner(DateReader, AmountReader, MeasureReader):
             is_second = self.near(k) in ("other", "second")
             k += 1 + is_second
             dimension, factor = words.UNITS.get(self.near(k - 1), ("", 0.0))
+            if self.near(k - 1) in words.QUARTERS:
+                dimension, factor = "time", 3 * words.MONTH
             seconds = factor * (1 + is_second) if dimension == "time" else None
             end = self.raw[k - 1].end() if seconds else end
         if not seconds:
@@ -501,12 +503,14 @@ class _Scanner(DateReader, AmountReader, MeasureReader):
         return k
 
     def _score(self, i: int, start: int) -> int:
-        """``4-2``: the score of a game or a vote, of which the first number is the larger one; 0 if it is a range, or
-        part of something longer."""
-        if not self.has(i + 1) or self.between(i + 1) not in ("-", "–"):
+        """``4-2``, ``2:4``: the score of a game or a vote, or a ratio; 0 if it is a range, in which the first number is
+        the smaller one, or part of something longer."""
+        if not self.has(i + 1) or self.between(i + 1) not in ("-", "–", ":"):
             return 0
         one, other = self.raw[i][0], self.raw[i + 1][0]
-        if not (_SCORE.fullmatch(one) and _SCORE.fullmatch(other) and int(one) > int(other)):
+        if not (_SCORE.fullmatch(one) and _SCORE.fullmatch(other)):
+            return 0
+        if self.between(i + 1) != ":" and int(one) <= int(other):
             return 0
         end = self.raw[i + 1].end()
         if (

@@ -39,7 +39,7 @@ _INFLECTIONS = frozenset(("e", "en", "n", "es", "s"))
 """Ends of German nouns, which have a capital letter as names have: Frist and Fristen, Vertrag and Verträge."""
 _VOWELS = frozenset("aeiou")
 """The last letters of given names of which the other gender has another one, or none."""
-_SOUND_ALIKE = frozenset(map(frozenset, words_of("bp ck cs cz dt fv gj gk iy ij jy kq kx mn sx sz vw")))
+_SOUND_ALIKE = frozenset(map(frozenset, words_of("ae bp ck cs cz dt ei eo ey fv gj gk iy ij jy kq kx mn ou sx sz vw")))
 """Letters that names are spelled with, one instead of the other: Karl and Carl, Schmidt and Schmitt."""
 _BLANK_INSIDE = re.compile(r"(?<=\d)[ \u00a0\u2009\u202f-](?=\d)")
 _MIN_DIVIDED = 5
@@ -98,7 +98,7 @@ def folded(text: str) -> str:
     is the same."""
     if text.isascii():
         return text.lower() if text.isalnum() else "".join(filter(str.isalnum, text.lower()))
-    plain = with_plain_digits(text).casefold().replace("ı", "i")
+    plain = with_plain_digits(text).casefold().replace("ı", "i").replace("œ", "oe").replace("æ", "ae")
     return "".join(filter(str.isalnum, unicodedata.normalize("NFKD", plain)))
 
 
@@ -138,11 +138,11 @@ def _are_other_names(short: str, long: str) -> bool:
 
 def differ_in_a_letter(one: str, other: str) -> bool:
     """Whether two words in small letters differ in one that sounds otherwise: in their first letter, as Leeds and
-    Reeds, or in a consonant, as Walter and Walker."""
+    Reeds, or in a consonant or a vowel, as Walter and Walker, Burton and Barton."""
     changed = [pair for pair in zip(one, other, strict=False) if pair[0] != pair[1]]
     if len(one) != len(other) or len(changed) != 1 or frozenset(changed[0]) in _SOUND_ALIKE:
         return False
-    return one[0] != other[0] or _VOWELS.isdisjoint(changed[0])
+    return one[0] != other[0] or len(_VOWELS.intersection(changed[0])) != 1
 
 
 def _is_plural(short: str, long: str) -> bool:

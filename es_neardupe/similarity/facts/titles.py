@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from es_neardupe.options import FactKind
 from es_neardupe.similarity.facts import product_words as products
 from es_neardupe.similarity.facts.compatible import are_compatible
+from es_neardupe.similarity.facts.fact_keys import NUMBER, ORDINAL
 from es_neardupe.similarity.facts.names import has, is_name
 from es_neardupe.similarity.facts.opposites import are_opposites
 from es_neardupe.similarity.facts.spelling import is_variant
@@ -18,6 +19,9 @@ _MIN_TITLE = 3
 """Words and facts of two titles that differ in one word, wherever it stands."""
 _NUMERIC = (FactKind.AMOUNT, FactKind.UNIT, FactKind.DATE, FactKind.NUMBER, FactKind.CODE)
 _CONTENT = TokenFlag.CONTENT.value
+_MAX_NUMBERED = 3
+"""Tokens that number a part of a series."""
+_PART_NUMBER = re.compile(rf"(?:{NUMBER}|{ORDINAL})(?:[1-9]|[1-4]\d)")
 _NOT_IN_A_SIZE = re.compile(r"[.'’&]")
 
 
@@ -53,6 +57,7 @@ def facts_of_titles(
     x, y = (next((one for one in title if one.key in products.CONDITIONS), None) for title in titles)
     if bool(x) != bool(y):
         yield FactKind.WORD, x, y
+    yield from _numbered(*whole)
     x, y = _other_parts(*map(_parts_of, whole))
     if (x or y) and any(_is_a_noun(one, titles[1]) for one in titles[0]):
         yield FactKind.WORD, x, y
@@ -136,6 +141,21 @@ def _other_qualities(a: Sequence[SlotToken], b: Sequence[SlotToken]) -> Iterator
         y = both[1].get(quality, x)
         if (only_x := x.keys() - y.keys()) and (only_y := y.keys() - x.keys()):
             yield FactKind.WORD, min(x[value] for value in only_x), min(y[value] for value in only_y)
+
+
+def _numbered(
+    a: Sequence[SlotToken], b: Sequence[SlotToken]
+) -> Iterator[tuple[FactKind, SlotToken | None, SlotToken | None]]:
+    """The number of a part that ends one of two titles, and is all that the other lacks: ``Iron Giant 2``, ``Part II``,
+    ``2nd edition``."""
+    short, long = (a, b) if len(a) < len(b) else (b, a)
+    added = long[len(short) :]
+    if not 0 < len(added) <= _MAX_NUMBERED or [one.key for one in short] != [one.key for one in long[: len(short)]]:
+        return
+    others = [one for one in added if one.kind is not FactKind.NUMBER]
+    number = next((one for one in added if one.kind is FactKind.NUMBER), None)
+    if number and _PART_NUMBER.fullmatch(number.key) and all(one.key in products.NUMBERED for one in others):
+        yield (FactKind.NUMBER, None, number) if long is b else (FactKind.NUMBER, number, None)
 
 
 def _turned(a: Sequence[SlotToken], b: Sequence[SlotToken]) -> Iterator[tuple[FactKind, SlotToken, SlotToken]]:

@@ -63,6 +63,30 @@ SPELLED_NUMBERS = valued(
     80 восемьдесят
     90 девяносто
     100 сто
+    2 dois duas twee dwa dwie dwóch iki
+    3 tre três drie trzy trzech üç
+    4 quattro quatro cztery czterech dört
+    5 cinque vijf pięć pięciu beş
+    6 zes sześć sześciu
+    7 sette sete zeven siedem siedmiu
+    8 oito osiem ośmiu sekiz
+    9 nove negen dziewięć dziewięciu dokuz
+    10 dieci dez tien dziesięć dziesięciu
+    11 undici
+    12 dodici doze twaalf dwanaście dwunastu
+    13 tredici treze dertien
+    14 quattordici veertien czternaście czternastu
+    15 quindici vijftien piętnaście piętnastu
+    16 sedici dezasseis dezesseis zestien
+    18 diciotto dezoito achttien
+    20 venti vinte twintig dwadzieścia dwudziestu yirmi
+    30 trenta trinta dertig trzydzieści trzydziestu otuz
+    40 quaranta quarenta veertig kırk
+    50 cinquanta cinquenta vijftig elli
+    60 sessanta sessenta zestig altmış
+    70 settanta zeventig yetmiş
+    80 ottanta oitenta tachtig seksen
+    90 novanta noventa negentig doksan
     100 hundred hundert cent cien einhundert
     12 dozen dutzend douzaine docena
     """
@@ -94,10 +118,10 @@ AFTER_ONCE = words_of("a an per every each daily weekly monthly yearly annually"
 ORDINALS = numbered(
     1,
     """
-    first erste ersten erster erstes premier première primero primera primer
+    first erste ersten erster erstes premier première primero primera primer primeiro primeira primo
     second zweite zweiten zweiter zweites deuxième segundo segunda
-    third dritte dritten dritter drittes troisième tercero tercera tercer
-    fourth vierte vierten vierter viertes quatrième cuarto cuarta
+    third dritte dritten dritter drittes troisième tercero tercera tercer terceiro terceira terzo terza
+    fourth vierte vierten vierter viertes quatrième cuarto cuarta quarto quarta
     fifth fünfte fünften fünfter fünftes cinquième quinto quinta
     sixth sechste sechsten sechster sechstes sixième sexto sexta
     seventh siebte siebten siebter siebtes septième séptimo séptima
@@ -127,7 +151,7 @@ AFTER_ORDINALS = words_of(
 """Nouns before which a number with a full stop is an ordinal: ``3. Stock``."""
 PERIODS = words_of("quartal halbjahr")
 """Parts of a year after an ordinal whose full stop may be missing: ``3 Quartal``."""
-ORDINAL_ENDINGS = words_of("st nd rd th er ère e ème º ª")
+ORDINAL_ENDINGS = words_of("st nd rd th er ère re e ème º ª")
 
 MAGNITUDES = valued(
     """
@@ -304,14 +328,20 @@ UNITS_AS_WRITTEN = {
 BITS_PER_SECOND = {"kb": "kbit", "mb": "mbit", "gb": "gbit"}
 """Units of data before ``ps`` or ``/s``, unless the last letter is a capital, and those of bits."""
 PER = words_of("per pro par por")
-DAY = 86_400
+DAY, MONTH = 86_400, UNITS["month"][1]
 """Seconds."""
 FREQUENCIES = {
     **dict.fromkeys(words_of("hourly stündlich"), DAY / 24),
-    **dict.fromkeys(words_of("daily nightly täglich quotidien quotidienne"), DAY),
-    **dict.fromkeys(words_of("weekly wöchentlich hebdomadaire semanal"), 7 * DAY),
-    **dict.fromkeys(words_of("monthly monatlich mensuel mensuelle mensual"), UNITS["month"][1]),
-    **dict.fromkeys(words_of("yearly annually annual jährlich annuel annuelle anual"), UNITS["year"][1]),
+    **dict.fromkeys(words_of("daily nightly täglich quotidien quotidienne giornaliero dagelijks"), DAY),
+    **dict.fromkeys(words_of("weekly wöchentlich hebdomadaire semanal settimanale wekelijks"), 7 * DAY),
+    **dict.fromkeys(words_of("fortnightly biweekly zweiwöchentlich quincenal"), 14 * DAY),
+    **dict.fromkeys(words_of("monthly monatlich mensuel mensuelle mensual mensal mensile maandelijks"), MONTH),
+    **dict.fromkeys(words_of("bimonthly zweimonatlich bimestriel bimestrielle bimestral"), 2 * MONTH),
+    **dict.fromkeys(
+        words_of("quarterly vierteljährlich quartalsweise trimestriel trimestrielle trimestral trimestrale"), 3 * MONTH
+    ),
+    **dict.fromkeys(words_of("biannual biannually halbjährlich semestriel semestrielle semestral"), 6 * MONTH),
+    **dict.fromkeys(words_of("yearly annually annual jährlich annuel annuelle anual annuale jaarlijks"), 12 * MONTH),
 }
 """How often: the seconds between two times, as those of ``per day``."""
 WORKING = words_of("business working")

@@ -83,10 +83,6 @@ def test_an_insertion_is_no_fact_of_both() -> None:
         ("he said that the town of Newark needs it most", "the council of the city asked Senator Akron for more"),
         ("the Senators met in Newark and talked all day there", "we saw how Akron built roads and new parks"),
         ("Federal funding is crucial for it", "Homeland Security funds are a critical resource for it"),
-        # another kind of fact, or none
-        ("it went to the mayor of Newark", "it went to the mayor of 12"),
-        ("they paid $500 for it", "they paid Newark for it"),
-        ("they came on Monday there", "they came with joy there"),
         ("they meet here", "they meet in Newark on 3 May here"),
         # other spellings
         ("the court of Jefferson County is here", "the court of JeffersonCounty is here"),
@@ -96,6 +92,20 @@ def test_an_insertion_is_no_fact_of_both() -> None:
 def test_no_facts(a: str, b: str) -> None:
     known = "and in Newark, in Akron, with Jefferson County, of JeffersonCounty, and"
     assert facts_of(f"{known} {a}", f"{known} {b}") == []
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ("it went to the mayor of Newark", "it went to the mayor of 12"),
+        ("they paid $500 for it", "they paid Newark for it"),
+        ("they came on Monday there", "they came with joy there"),
+        ("the warranty is two years for it", "the warranty is unlimited for it"),
+    ],
+)
+def test_a_word_instead_of_a_figure(a: str, b: str) -> None:
+    known = "and in Newark, in Akron, with Jefferson County, of JeffersonCounty, and"
+    assert [kinds for kinds, _, _ in facts_of(f"{known} {a}", f"{known} {b}")] == [{"word"}]
 
 
 def test_unrelated_endings_are_no_facts() -> None:

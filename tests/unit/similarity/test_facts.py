@@ -523,7 +523,31 @@ def test_names_that_change_places(one: str, other: str, kinds: str) -> None:
 @pytest.mark.parametrize(
     ("one", "other", "kinds"),
     [
+        ("a monthly report", "a quarterly report", "unit"),
+        ("paid every quarter", "paid every month", "unit"),
+        ("paid every quarter", "paid quarterly", ""),
+        ("they won 3:0 there", "they won 0:3 there", "number"),
+        ("they won 3:0 there", "they won 3-0 there", ""),
+        ("it ends at midnight there", "it ends at 24:00 there", ""),
+        ("le cœur de la ville", "le coeur de la ville", ""),
+        ("la première tranche", "la 1re tranche", ""),
+        ("het ongebruikt product", "het gebruikt product", "negation"),
+        ("an online shop", "a line shop", "word"),
+        ("al terzo piano", "al quarto piano", "number"),
+        ("押金在十日内退还", "押金在十五日内退还", "number"),
+        ("合同期限为两年整", "合同期限为三年整", "number"),
+        ("es kostet dodici euro", "es kostet 12 euro", ""),
+    ],
+)
+def test_notations(one: str, other: str, kinds: str) -> None:
+    assert kinds_of(one, other) == kinds
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "kinds"),
+    [
         ("in Leeds", "in Reeds", "name"),
+        ("in Burton", "in Barton", "name"),
         ("by Ms Walter", "by Ms Walker", "name"),
         ("by Ms Schmidt", "by Ms Schmitt", ""),
         ("by Ms Karlsen", "by Ms Carlsen", ""),

@@ -326,7 +326,7 @@ def test_scores(a: str, b: str, kinds: str) -> None:
         ("the delivery is free of charge for you", "the delivery is 4.99 EUR for you", "amount"),
         ("der Versand ist kostenlos für alle", "der Versand ist 5 Euro für alle", "amount"),
         ("the delivery is free of charge for you", "the delivery is free for you", ""),
-        ("the delivery is quick for you", "the delivery is $5 for you", ""),
+        ("the delivery is quick for you", "the delivery is $5 for you", "word"),
         ("it costs 250 TL in our shop", "it costs 250 USD in our shop", "amount"),
         ("它的价格是3,500.00元一年", "它的价格是¥3500一年", ""),
         ("它的价格是3,500.00元一年", "它的价格是$3500一年", "amount"),

@@ -41,6 +41,24 @@ def test_a_word_of_one_title(a: str, b: str, differ: bool) -> None:
 @pytest.mark.parametrize(
     ("a", "b", "differ"),
     [
+        ("Iron Giant", "Iron Giant 2", True),
+        ("Der kleine Kobold und die Burg", "Der kleine Kobold und die Burg, Band 3", True),
+        ("Matrix Analysis", "Matrix Analysis, Part II", True),
+        ("Introduction to Linear Algebra", "Introduction to Linear Algebra, 2nd edition", True),
+        ("Introduction to Linear Algebra", "Introduction to Linear Algebra 2024", False),
+        ("Ground coffee", "Ground coffee 500 g", False),
+        ("Ground coffee", "Ground coffee pack of 3", False),
+    ],
+)
+def test_the_number_of_a_part(a: str, b: str, differ: bool) -> None:
+    for one, other in ((a, b), (b, a)):
+        found = differing_facts(fact_tokens(one), fact_tokens(other))
+        assert [fact.kinds for fact in found] == [(FactKind.NUMBER,)] * differ
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "differ"),
+    [
         ("Ohara rain jacket XL (special offer)", "Ohara rain jacket S", True),
         ("Ohara rain jacket XL (special offer)", "rain jacket Ohara, S", True),
         ("Shirt L black cotton", "cotton shirt black M", True),

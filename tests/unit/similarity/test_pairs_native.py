@@ -484,7 +484,7 @@ def test_words_of_several_languages() -> None:
 def test_ordinary_words_of_long_texts() -> None:
     assert len(check_words("word.other-" * 5000)) == 10_000
     assert check_words("a" * 63 + " " + "b" * 64 + " " + "c" * 65).ends.tolist() == [63, 128, 194]
-    assert check_words("word.other-" * 500 + "x@example.org").keys == ["u:" + "word.other-" * 500 + "x@example.org"]
+    assert check_words("word.other-" * 500 + "x@example.org").keys == ["@:" + "word.other-" * 500 + "x@example.org"]
 
 
 def test_ordinary_words_need_a_place_in_a_text() -> None:
