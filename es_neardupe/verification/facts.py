@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from es_neardupe.columns import RowLists
+from es_neardupe.display_text import beginning
 from es_neardupe.index.index import Index
 from es_neardupe.keys.arrays import U64, Flags, Numbers, Positions
 from es_neardupe.options import FactKind
-from es_neardupe.similarity.facts.differing import differing_facts
+from es_neardupe.similarity.facts.differing import Fact, differing_facts, in_words
 from es_neardupe.similarity.facts.kinds import FACTS, FIGURES
 from es_neardupe.similarity.facts.symbols import signs_of
 from es_neardupe.similarity.facts.tokens import fact_tokens
@@ -28,6 +29,9 @@ _MEMBERS = 20
 _WORDS, _SHARE, _MOST = 25_000, 1 / 250, 1_000_000
 """Words of all texts of the sample: so many, or this share of those that the run has read, but at most the last
 number. One core finds the facts of 250,000 words a second."""
+
+_EXAMPLE = 80
+"""Characters of the example, at most."""
 
 _CUTS = 2
 """Words at the edges of an overlap, which a cut may have divided."""
@@ -58,6 +62,8 @@ class GroupFacts:
     """Texts of groups of the run with exact copies, which were compared with each other: a sample of its own."""
     copies_differ: int
     """Those whose copies differ in figures, names or negations: in signs alone, such as ``$5`` and ``€5``."""
+    example: str | None
+    """A fact that differs in one of the groups examined, such as ``amount: $5 / $6``; None if none differs."""
 
 
 def facts_in_groups(index: Index, verified: Verified, principal: Numbers, grouped: Flags) -> GroupFacts:
@@ -72,13 +78,16 @@ def facts_in_groups(index: Index, verified: Verified, principal: Numbers, groupe
     texts = _Texts(index, verified, np.array([*(leaders[number] for number in chosen), *members], np.intp))
     examined = pairs = left_out = overlapping = 0
     differing = list[set[FactKind]]()
+    example = None
     for number, some in chosen.items():
-        found = [one for member in some if (one := texts.kinds(int(leaders[number]), member)) is not None]
+        found = [one for member in some if (one := texts.facts(int(leaders[number]), member)) is not None]
         if found:  # otherwise the texts were changed meanwhile
             examined, pairs = examined + 1, pairs + len(found)
             left_out += int(groups.sizes[number]) - len(found)
             overlapping += sum(texts.overlap(int(leaders[number]), member) for member in some)
-            differing.append(set().union(*found))
+            facts = [fact for one in found for fact in one]
+            differing.append({kind for fact in facts for kind in fact.kinds})
+            example = example or next((one for one in facts if not FACTS.isdisjoint(one.kinds)), None)
     return GroupFacts(
         groups=len(groups),
         examined=examined,
@@ -90,6 +99,7 @@ def facts_in_groups(index: Index, verified: Verified, principal: Numbers, groupe
         names=sum(FactKind.NAME in kinds for kinds in differing),
         negations=sum(FactKind.NEGATION in kinds for kinds in differing),
         **_facts_of_copies(index, verified, grouped),
+        example=None if example is None else beginning(in_words([example]), _EXAMPLE),
     )
 
 
@@ -159,11 +169,11 @@ class _Texts:
         class_of = dict(zip(rows.tolist(), classes.tolist(), strict=True))
         self._tokens = {class_of[row]: fact_tokens(text) for row, text in documents.texts(rows[rows >= 0])}
 
-    def kinds(self, one: int, other: int) -> set[FactKind] | None:
-        """The kinds of facts that differ; None if a text was changed or deleted."""
+    def facts(self, one: int, other: int) -> list[Fact] | None:
+        """The facts that differ; None if a text was changed or deleted."""
         if one not in self._tokens or other not in self._tokens:
             return None
-        return {kind for fact in differing_facts(self._tokens[one], self._tokens[other]) for kind in fact.kinds}
+        return differing_facts(self._tokens[one], self._tokens[other])
 
     def overlap(self, one: int, other: int) -> bool:
         """Whether the end of one text is the beginning of the other; False if one was changed or deleted."""

@@ -82,7 +82,7 @@ def test_a_text_without_the_fact_joins_no_others(client: Client, index_name: str
 def test_group_names_the_option_for_form_letters(client: Client, index_name: str, server_cli: Cli) -> None:
     start(client, index_name, LETTERS | {"more": letter(7700), "most": letter(9100)})
     done = server_cli("group", index_name)
-    assert "differ in 1 of 1 group." in done.err
+    assert "differ in 1 of 1 group, such as 'amount: " in done.err
     (one,) = complaints(done)
     done = followed(one, server_cli)
     assert (done.code, complaints(done)) == (0, []), done.err
@@ -113,12 +113,13 @@ def test_report_counts_groups_in_which_facts_differ(
         negations=1,
         copies=1,
         copies_differ=0,
+        example="amount: $2,500 / $9,000",
     )
     assert counted() == all_of_it
     monkeypatch.setattr(facts, "_MEMBERS", 2)
     assert counted() == replace(all_of_it, pairs=3, pairs_left_out=6)
     monkeypatch.setattr(facts, "_WORDS", 100)
-    assert counted() == replace(all_of_it, examined=1, pairs=1, differ=1, figures=0, copies=0)
+    assert counted() == replace(all_of_it, examined=1, pairs=1, differ=1, figures=0, copies=0, example="negation: not / -")
 
 
 def test_report_counts_copies_that_differ_in_signs(index_name: str, client: Client, server_cli: Cli) -> None:

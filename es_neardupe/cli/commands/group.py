@@ -202,9 +202,11 @@ def _say_what_keeps_apart(name: str, facts: GroupFacts | None, across: ReadField
             f"`{command('group', name)} --across FIELD` keeps apart those of one document: FIELD holds its id."
         )
     elif 2 * facts.differ > facts.examined:
+        kinds = "facts" if facts.negations else "figures,names"
         say(
-            f"Figures, names or negations differ in {facts.differ:,} of {counted(facts.examined, 'group')}. If these "
-            f"make texts different, `{command('group', name)} --facts figures,names` keeps them apart."
+            f"Figures, names or negations differ in {facts.differ:,} of {counted(facts.examined, 'group')}, such as "
+            f"'{facts.example}'. If these make texts different, `{command('group', name)} --facts {kinds}` keeps them "
+            "apart."
         )
 
 

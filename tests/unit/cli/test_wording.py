@@ -147,7 +147,9 @@ def _of_group(number: int, index: str) -> None:
         UnsuitedTexts(too="short", words=49, unsuited=number, documents=number, threshold=0.8, preset="reader"),
     )
     report.common, report.detection, report.detection_cases = None, 1.0, ()
-    facts = SimpleNamespace(examined=number, differ=number, pairs=10, overlapping=0)
+    facts = SimpleNamespace(
+        examined=number, differ=number, pairs=10, overlapping=0, negations=0, example="number: 5 / 6"
+    )
     report.groups = SimpleNamespace(looked_at=SimpleNamespace(facts=facts))
     group._warn_of_groups(report)
 
@@ -194,8 +196,8 @@ ONE: dict[Callable[[int, str], None], list[str]] = {
         "because there are too many of them. A higher --max-bucket compares more.",
         "1 of 1 document has fewer than 49 words: one changed word makes two such texts less than 0.8 similar, "
         "so these keys miss near-copies. `MIGRATE --preset reader` makes keys that suit them.",
-        "Figures, names or negations differ in 1 of 1 group. If these make texts different, "
-        "`GROUP --facts figures,names` keeps them apart.",
+        "Figures, names or negations differ in 1 of 1 group, such as 'number: 5 / 6'. If these make texts "
+        "different, `GROUP --facts figures,names` keeps them apart.",
         "Of 1 cluster of five texts and more, 1 with 1 document is held together only by boilerplate: run "
         "`GROUP --ignore-common auto`.",
         "  1 document shares: 'INDEX'",
@@ -236,8 +238,8 @@ TWO: dict[Callable[[int, str], None], list[str]] = {
         "because there are too many of them. A higher --max-bucket compares more.",
         "2 of 2 documents have fewer than 49 words: one changed word makes two such texts less than 0.8 similar, "
         "so these keys miss near-copies. `MIGRATE --preset reader` makes keys that suit them.",
-        "Figures, names or negations differ in 2 of 2 groups. If these make texts different, "
-        "`GROUP --facts figures,names` keeps them apart.",
+        "Figures, names or negations differ in 2 of 2 groups, such as 'number: 5 / 6'. If these make texts "
+        "different, `GROUP --facts figures,names` keeps them apart.",
         "Of 2 clusters of five texts and more, 2 with 2 documents are held together only by boilerplate: run "
         "`GROUP --ignore-common auto`.",
         "  2 documents share: 'INDEX'",
