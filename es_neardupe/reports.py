@@ -67,6 +67,12 @@ from es_neardupe.commands.distribution.sample import (
 )
 from es_neardupe.commands.doctor.checks import Check
 from es_neardupe.commands.documents.shares import DocumentsReport, SharedChunks, SharingDocuments
+from es_neardupe.commands.duplicates.diagnostics import (
+    GroupingDiagnostics,
+    HashingDiagnostics,
+    PairsDiagnostics,
+    ValidationDiagnostics,
+)
 from es_neardupe.commands.duplicates.results import (
     ContentStageReport,
     DocumentPair,
@@ -281,9 +287,11 @@ __all__ = [
     "GroupRules",
     "GroupScope",
     "GroupSizes",
+    "GroupingDiagnostics",
     "GroupsLookedAt",
     "GroupsOfPairs",
     "GroupsReport",
+    "HashingDiagnostics",
     "Histogram",
     "IndexPipelines",
     "InitReport",
@@ -320,6 +328,7 @@ __all__ = [
     "PairCounts",
     "PairList",
     "PairOverlaps",
+    "PairsDiagnostics",
     "PairsOptions",
     "PairsReport",
     "PairsStageReport",
@@ -380,6 +389,7 @@ __all__ = [
     "UnpreparedTexts",
     "UnrelatedCandidates",
     "UnsuitedTexts",
+    "ValidationDiagnostics",
     "Verdict",
     "VersionReport",
     "Versions",

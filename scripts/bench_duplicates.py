@@ -143,7 +143,7 @@ def measured(url: str, body: dict[str, Any]) -> dict[str, Any]:
     found = NearDupe(INDEX, client).duplicates(body)
     result = found.stages["pairs"]
     assert isinstance(result, PairsStageReport)
-    hashed, grouped, validated = result.diagnostics.values()
+    hashed, grouped, validated = result.diagnostics.labelled().values()
     return {
         "seconds": found.seconds,
         "kilobytes": resident("VmHWM") - before,

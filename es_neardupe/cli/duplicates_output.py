@@ -76,7 +76,7 @@ def _more(total: int, shown: int) -> str:
 
 
 def _steps(result: PairsStageReport) -> Iterator[tuple[str, int, str, Any]]:
-    for heading, counts in result.diagnostics.items():
+    for heading, counts in result.diagnostics.labelled().items():
         for place, (what, value) in enumerate(counts.items()):
             yield heading.partition(" using ")[0], place, what, value
 
@@ -121,7 +121,7 @@ def warn_of_losses(report: DuplicatesReport) -> None:
         for count, what in _losses(result):
             if count:
                 warn(f"{name}: {what}: {count:,}.")
-        if isinstance(result, PairsStageReport) and _counted(result).get("Documents") == 0:
+        if isinstance(result, PairsStageReport) and not result.diagnostics.hashing.documents:
             warn(f"{name}: no document is in scope: the query matches nothing, or the index is empty.")
         if isinstance(result, PairsStageReport) and result.skipped_groups:
             _warn_of_groups(name, result)
@@ -151,35 +151,27 @@ def _losses(result: Result) -> list[tuple[int, str]]:
             (result.too_long, "pairs with a text too long for a comparison word by word"),
             (result.missing, "pairs with a document deleted meanwhile"),
         ]
-    counts = _counted(result)
-    lost = ("Documents without fingerprint", "Documents without features", "Documents deleted or changed")
-    return [(counts.get(what, 0), f"{what.lower()}, in no pair") for what in lost]
-
-
-def _counted(result: PairsStageReport) -> dict[str, Any]:
-    """The diagnostics of all steps in one dictionary; those of several validations are added."""
-    counts: dict[str, Any] = {}
-    for counters in result.diagnostics.values():
-        for what, value in counters.items():
-            several = isinstance(value, int) and what in counts  # of several validations
-            counts[what] = counts[what] + value if several else value
-    return counts
+    hashing, validations = result.diagnostics.hashing, result.diagnostics.validations
+    return [
+        (hashing.without_fingerprint or 0, "documents without fingerprint, in no pair"),
+        (hashing.without_features, "documents without features, in no pair"),
+        (sum(one.changed_or_deleted for one in validations), "documents deleted or changed, in no pair"),
+    ]
 
 
 def _warn_of_groups(name: str, result: PairsStageReport) -> None:
     """Show the features that made no pairs because too many documents share them."""
-    numbers = _counted(result)
-    number, maximum = numbers["Skipped large hash collision groups"], numbers["Maximum size of hash collision groups"]
+    grouping = result.diagnostics.grouping
     warn(
-        f"{name}: {counted(number, 'group')} of more than {maximum:,} documents made no pairs; "
-        f"{counted(numbers['Skipped pairwise hash comparisons'], 'comparison')} skipped. The largest:"
+        f"{name}: {counted(grouping.skipped, 'group')} of more than {grouping.max_group:,} documents made no pairs; "
+        f"{counted(grouping.skipped_comparisons, 'comparison')} skipped. The largest:"
     )
     for group in result.skipped_groups[:_MAX_GROUPS]:
         feature = "a feature" if group.example is None else f"'{_short(group.example)}'"
         say(f"  {counted(group.size, 'document shares', 'documents share')} {feature}")
-    more = "More are in --json. " * (number > _MAX_GROUPS)
+    more = "More are in --json. " * (grouping.skipped > _MAX_GROUPS)
     rarer = "group by rarer features."
-    hint = f"Raise maxHashGroupSize, or {rarer}" if maximum < MAX_GROUP_SIZE else rarer.capitalize()
+    hint = f"Raise maxHashGroupSize, or {rarer}" if grouping.max_group < MAX_GROUP_SIZE else rarer.capitalize()
     say(f"  {more}{hint}")
 
 
@@ -205,7 +197,7 @@ def _result_json(result: Result) -> dict[str, Any]:
     if isinstance(result, PairsStageReport):
         return {
             "pairs": map(_pair_json, result.pairs),
-            "diagnostics": result.diagnostics,
+            "diagnostics": result.diagnostics.labelled(),
             "skipped_groups": [
                 {"size": one.size, "example": one.example, "documents": one.documents} for one in result.skipped_groups
             ],

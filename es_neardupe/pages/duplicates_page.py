@@ -137,7 +137,6 @@ _PAGE = 50
 MAX_TEXT = 100_000
 """Characters of each text that are compared and shown. A longer text is marked as cut."""
 
-_SKIPPED = "Skipped large hash collision groups"
 _MAX_SIZE = 10_000_000
 """Approximate number of characters of all texts with their marks that a browser opens quickly."""
 _MARK_SIZE = 150
@@ -271,7 +270,7 @@ def duplicates_page(
     numbered = ((k + (unlisted if unlisted and k > first_after else 0), one) for k, one in enumerate(listed, 1))
     folded = _folded(numbered, contents or {})
     rows = _rows(folded, _Content(texts, fields or {}), contents or {}, opened, several=len(report.indices) > 1)
-    skipped = _skipped(result)
+    skipped = result.diagnostics.grouping.skipped
     return rendered(
         "duplicates.html.j2",
         styles=["page.css", "duplicates.css"],
@@ -303,12 +302,6 @@ def duplicates_page(
         range_text=range_text,
         name=lambda address: named(address, len(report.indices) > 1),
     )
-
-
-def _skipped(result: PairsStageReport) -> int:
-    """The number of all skipped groups: the result lists only the largest, the diagnostics count them."""
-    counts = [int(counters.get(_SKIPPED, 0)) for counters in result.diagnostics.values()]
-    return max([len(result.skipped_groups), *counts])
 
 
 def _rows(

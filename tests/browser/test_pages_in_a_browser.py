@@ -23,7 +23,7 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.select import Select
 from selenium.webdriver.support.ui import WebDriverWait
-from unit_tools import pair_list, patience, words
+from unit_tools import pair_list, pairs_diagnostics, patience, words
 
 from es_neardupe.commands.duplicates.results import DocumentPair, DuplicatesReport, PairsStageReport, SkippedGroup
 from es_neardupe.options import Matching
@@ -433,7 +433,7 @@ def many(pairs: int, texts: tuple[str, str], name: str) -> str:
     """The page of several pairs of the same two texts."""
     names = [(Address("i", f"{name} a{k}"), Address("i", f"{name} b{k}")) for k in range(pairs)]
     found = pair_list([DocumentPair(a, b, 1 - k / 10_000, f"{name}.") for k, (a, b) in enumerate(names)])
-    result = PairsStageReport(found, {name: {"Pairs passing": pairs, name: name}}, (SkippedGroup(300, names[0], name),))
+    result = PairsStageReport(found, pairs_diagnostics(name, skipped=1), (SkippedGroup(300, names[0], name),))
     shown = {address: text for both in [*names[:100], *names[-100:]] for address, text in zip(both, texts, strict=True)}
     report = DuplicatesReport("i", ("i",), {"pairs": result}, 0.0)
     return duplicates_page(report, "pairs", shown, explained=[name], title=name)
@@ -493,7 +493,7 @@ def listing() -> str:
     ids = {name: Address("i", name) for name in texts}
     given = [("x", "x2", 1.0), ("x", "y", 0.9), ("x2", "y", 0.9), ("x", "z", 0.5)]
     pairs = pair_list([DocumentPair(ids[a], ids[b], value) for a, b, value in given])
-    report = DuplicatesReport("i", ("i",), {"pairs": PairsStageReport(pairs, {}, ())}, 0.0)
+    report = DuplicatesReport("i", ("i",), {"pairs": PairsStageReport(pairs, pairs_diagnostics(), ())}, 0.0)
     fields = {
         ids[name]: {"title": title} for name, title in zip(texts, ("Grant", "Grant", "Award", "Other"), strict=True)
     }

@@ -87,7 +87,7 @@ def test_lookalikes_by_the_number_of_shared_features(
     assert (repr(first.similarity), first.similarities) == ("6", ())
     features = "entire values from fields: sex, hair, skin, facial_hair, age, glasses (each field apart)"
     assert first.explanation == f"Documents share 6 out of 6 distinct features ({features})."
-    validating = list(found.diagnostics.values())[-1]
+    validating = list(found.diagnostics.labelled().values())[-1]
     assert validating["Similarity thresholds"] == [2, None]
 
     file, page = tmp_path / "faces.json", tmp_path / "faces.html"
@@ -108,8 +108,8 @@ def test_hair_and_facial_hair_as_one_feature(client: Client, faces: str) -> None
     similar = {"type": "pairwiseSimilarity:featureIntersectionToUnionRatio", "features": values(*FACES)}
     found = run(client, faces, stage(combine, {"pairwiseSimilarity": similar, "min": 0.1}))
     assert [(pair.a.id, pair.b.id) for pair in found.pairs] == [("1", "2")]
-    assert found.diagnostics["Computing feature hashes"]["Hash count"] == len(THREE)
-    assert found.diagnostics["Aggregating results"]["Candidate pairs"] == 1
+    assert found.diagnostics.hashing.hashes == len(THREE)
+    assert found.diagnostics.grouping.candidates == 1
 
 
 def test_paragraphs(client: Client, index_name: str) -> None:
@@ -170,7 +170,7 @@ def test_two_validations_at_once(client: Client, index_name: str, server_cli: Cl
         "Documents share 7 out of 9 distinct features (flattened composites of words from field: text). Documents are "
         "0.7778 similar by jaccard (literal) of the texts from field: text: 7 of 9 words in 1 passage, L = 8, S = 8."
     )
-    _, aggregated, first, second = found.diagnostics.values()
+    _, aggregated, first, second = found.diagnostics.labelled().values()
     assert (aggregated["Candidate pairs"], aggregated["Out of scope pairs"]) == (6, 0)
     assert (first["Pairs passing"], first["Pairs failing"]) == (3, 3)
     assert (second["Pairs passing"], second["Pairs failing"]) == (1, 2)
@@ -201,7 +201,7 @@ def test_documents_that_change_before_they_are_explained(
     monkeypatch.setattr(find_pairs, "_explain", changing_first)
     found = run(client, index_name, request)
     assert [(pair.a.id, pair.b.id) for pair in found.pairs] == [("1", "2")]
-    aggregated, validating = list(found.diagnostics.values())[1:]
+    aggregated, validating = list(found.diagnostics.labelled().values())[1:]
     assert (aggregated["Candidate pairs"], aggregated["Out of scope pairs"]) == (3, 2)
     assert (validating["Pairs passing"], validating["Pairs failing"]) == (1, 0)
 

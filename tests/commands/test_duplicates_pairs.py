@@ -72,7 +72,7 @@ def run(client: Client, index: str, made: Any, **options: Any) -> PairsStageRepo
 
 def numbers(found: PairsStageReport) -> dict[str, Any]:
     """The counters of all headings together."""
-    return {name: value for part in found.diagnostics.values() for name, value in part.items()}
+    return {name: value for part in found.diagnostics.labelled().values() for name, value in part.items()}
 
 
 def listed(found: PairsStageReport) -> list[tuple[str, str, float]]:
@@ -98,7 +98,7 @@ def test_the_examples_of_the_cats(client: Client, cats: str) -> None:
     assert listed(found) == [("a/1", "é猫", 1.0)]
     (pair,) = found.pairs
     assert pair.explanation == "Documents share 1 out of 1 distinct feature (entire values from field: title)."
-    assert list(found.diagnostics) == [
+    assert list(found.diagnostics.labelled()) == [
         "Computing feature hashes",
         "Aggregating results",
         "Validating pairs using pairwiseSimilarity:featureIntersectionToUnionRatio [entire values from field: title]",

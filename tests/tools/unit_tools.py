@@ -12,6 +12,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from es_neardupe.columns import References, ValueSets
+from es_neardupe.commands.duplicates.diagnostics import GroupingDiagnostics, HashingDiagnostics, PairsDiagnostics
 from es_neardupe.commands.duplicates.results import DocumentPair, PairList
 from es_neardupe.errors import RequestError
 from es_neardupe.index import permissions
@@ -139,6 +140,14 @@ def pair_list(pairs: Sequence[DocumentPair]) -> PairList:
         np.array([pair.similarity for pair in pairs]),
         lambda place: pairs[place].explanation or "",
     )
+
+
+def pairs_diagnostics(
+    features: str = "values", *, hashes: int = 0, candidates: int = 0, skipped: int = 0, seconds: float = 0
+) -> PairsDiagnostics:
+    """Some numbers of a request for duplicates; the others are 0."""
+    hashing = HashingDiagnostics(features, 0, None, 0, hashes)
+    return PairsDiagnostics(hashing, GroupingDiagnostics(200, 0, skipped, 0, 0, candidates, 0, seconds), ())
 
 
 def paged(items: Sequence[Hit], size: int) -> list[Sequence[Hit]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from array import array
 from collections.abc import Sequence
@@ -13,6 +12,12 @@ import numpy as np
 
 from es_neardupe.candidates.fingerprints import read_fingerprints
 from es_neardupe.candidates.spill_to_disk import SpilledEntries, scratch
+from es_neardupe.commands.duplicates.diagnostics import (
+    GroupingDiagnostics,
+    HashingDiagnostics,
+    PairsDiagnostics,
+    ValidationDiagnostics,
+)
 from es_neardupe.commands.duplicates.hash_features import (
     HashGroups,
     LargeGroup,
@@ -54,9 +59,6 @@ _MAX_CHARS = 100_000
 _SAMPLE = 2000
 """Documents of the sample for the frequencies of shingles."""
 
-Counters = dict[str, Any]
-"""Name of a count in the diagnostics -> number or text."""
-
 
 def find_pairs(index: Index, plan: DuplicatesPlan, *, progress: Progress) -> PairsStageReport:
     """Run a stage of type ``documentPairs:duplicates``.
@@ -67,10 +69,10 @@ def find_pairs(index: Index, plan: DuplicatesPlan, *, progress: Progress) -> Pai
     clock = _Clock()
     with scratch() as files:
         entries = SpilledEntries(files)
-        scope, hashed = _scope(index, plan, entries, progress=progress)
-        hashed["Seconds"] = clock.lap()
+        scope, hashing = _scope(index, plan, entries, progress=progress)
+        hashing = replace(hashing, seconds=clock.lap())
         groups = group_hashes(entries, scope.numbers, plan.max_group, progress)
-        aggregated = _aggregated(groups, plan.max_group) | {"Seconds": clock.lap()}
+        grouping_seconds = clock.lap()
         left, right = _across_indices(scope, groups) if plan.across_indices else (groups.left, groups.right)
     pairs, validated = _Pairs(left, right), list[_Validated]()
     for validation in plan.validations:
@@ -80,14 +82,19 @@ def find_pairs(index: Index, plan: DuplicatesPlan, *, progress: Progress) -> Pai
     if plan.explanations:
         pairs = _explain(validated, pairs, progress)
     failing = sum(one.failing for one in validated)
-    aggregated["Out of scope pairs"] = aggregated["Candidate pairs"] - len(pairs.left) - failing
+    grouping = GroupingDiagnostics(
+        max_group=plan.max_group,
+        groups=groups.groups,
+        skipped=groups.skipped,
+        comparisons=groups.comparisons,
+        skipped_comparisons=groups.skipped_comparisons,
+        candidates=len(groups.left),
+        out_of_scope=len(groups.left) - len(pairs.left) - failing,
+        seconds=grouping_seconds,
+    )
     return PairsStageReport(
         pairs=_in_order(scope, pairs, [one.function for one in validated] if plan.explanations else []),
-        diagnostics={
-            "Computing feature hashes": hashed,
-            "Aggregating results": aggregated,
-            **{f"Validating pairs using {one.function.label}": one.counters() for one in validated},
-        },
+        diagnostics=PairsDiagnostics(hashing, grouping, tuple(one.diagnostics() for one in validated)),
         skipped_groups=_skipped_groups(index, scope, groups.largest, plan.grouping),
         validations=len(validated),
         scope=scope,
@@ -110,7 +117,7 @@ class _Clock:
 
 def _scope(
     index: Index, plan: DuplicatesPlan, entries: SpilledEntries, *, progress: Progress
-) -> tuple[DocumentsInScope, Counters]:
+) -> tuple[DocumentsInScope, HashingDiagnostics]:
     """Read the documents in scope, and write the hashes of their features, or their stored keys, to ``entries``."""
     query = queries.matching(plan.query)
     if isinstance(plan.grouping, SchemeKeys):
@@ -119,17 +126,18 @@ def _scope(
     fields = fields_of(plan.grouping)
     pages = field_pages(index.documents, fields, query, fields)
     scope = read_scope(pages, plan.grouping, entries, progress, total)
-    return scope, {
-        "Features": describe(plan.grouping),
-        "Documents": len(scope),
-        "Documents without features": scope.empty,
-        "Hash count": entries.total,
-    }
+    return scope, HashingDiagnostics(
+        features=describe(plan.grouping),
+        documents=len(scope),
+        without_fingerprint=None,
+        without_features=scope.empty,
+        hashes=entries.total,
+    )
 
 
 def _enriched(
     index: Index, query: dict[str, Any], entries: SpilledEntries, *, progress: Progress
-) -> tuple[DocumentsInScope, Counters]:
+) -> tuple[DocumentsInScope, HashingDiagnostics]:
     """Read the stored keys of the documents in scope that have a fingerprint; the others are counted."""
     index = opened(index)
     total = count(index.client, index.name, query)
@@ -138,28 +146,16 @@ def _enriched(
     scheme = index.settings.scheme
     scope = enriched_scope(corpus, scheme.agree, entries)
     bands = f"{counted(scheme.bands, 'band')} of {counted(scheme.rows, 'row')}{agreement(scheme.agree)}"
-    return scope, {
-        "Features": f"band keys of scheme {index.scheme_id} ({bands})",
-        "Documents": total,
-        "Documents without fingerprint": total - len(corpus),
-        "Documents without features": scope.empty,
-        "Hash count": entries.total,
-    }
+    return scope, HashingDiagnostics(
+        features=f"band keys of scheme {index.scheme_id} ({bands})",
+        documents=total,
+        without_fingerprint=total - len(corpus),
+        without_features=scope.empty,
+        hashes=entries.total,
+    )
 
 
 # Grouping
-
-
-def _aggregated(groups: HashGroups, maximum: int) -> Counters:
-    return {
-        "Maximum size of hash collision groups": maximum,
-        "Hash collision groups": groups.groups,
-        "Skipped large hash collision groups": groups.skipped,
-        "Pairwise hash comparisons": groups.comparisons,
-        "Skipped pairwise hash comparisons": groups.skipped_comparisons,
-        "Candidate pairs": len(groups.left),
-        "Out of scope pairs": 0,
-    }
 
 
 def _across_indices(scope: DocumentsInScope, groups: HashGroups) -> tuple[Numbers, Numbers]:
@@ -350,31 +346,31 @@ class _Validated:
     validation: Validation
     function: SimilarityFunction
     documents: CurrentDocuments
-    sampled: Counters
     passing: int
     failing: int
     seconds: float = 0
 
-    def counters(self) -> Counters:
-        """The diagnostics."""
-        maximum = None if math.isinf(self.validation.max) else self.validation.max
-        return {
-            "Pairwise similarity function": self.function.label,
-            "Similarity thresholds": [self.validation.min, maximum],
-            "Pairs passing": self.passing,
-            "Pairs failing": self.failing,
-            "Documents read": int(self.documents.seen.sum()),
-            "Documents deleted or changed": int(self.documents.changed_or_deleted.sum()),
-            **self.sampled,
-            "Seconds": self.seconds,
-        }
+    def diagnostics(self) -> ValidationDiagnostics:
+        """Its numbers."""
+        weights = self.function.measure.weights
+        return ValidationDiagnostics(
+            function=self.function.label,
+            min=self.validation.min,
+            max=self.validation.max,
+            passing=self.passing,
+            failing=self.failing,
+            read=int(self.documents.seen.sum()),
+            changed_or_deleted=int(self.documents.changed_or_deleted.sum()),
+            sampled=None if weights is None else weights.documents,
+            seconds=self.seconds,
+        )
 
 
 def _validate(
     client: Client, scope: DocumentsInScope, validation: Validation, pairs: _Pairs, progress: Progress
 ) -> tuple[_Validated, _Pairs]:
     """Compute the similarity of pairs by their current texts. The pairs that pass have it in addition."""
-    function, sampled = _similarity_function(client, scope, validation)
+    function = _similarity_function(client, scope, validation)
     documents = CurrentDocuments.of_scope(client, scope, function.fields)
     comparer = PairComparer(documents, {"validating pairs": function.measure})
     compared = comparer.compare(pairs.left, pairs.right, progress)
@@ -387,7 +383,7 @@ def _validate(
         similarity = np.rint(known * both.sum(axis=1) / (1 + known)).astype(np.int64)
     passing = compared_pairs & (similarity >= validation.min) & (similarity <= validation.max)
     number = int(passing.sum())
-    validated = _Validated(validation, function, documents, sampled, number, int(compared_pairs.sum()) - number)
+    validated = _Validated(validation, function, documents, number, int(compared_pairs.sum()) - number)
     added = _Pairs(pairs.left, pairs.right, (*pairs.similarity, similarity), (*pairs.sizes, both), pairs.numbers)
     return validated, added.only(passing)
 
@@ -401,7 +397,7 @@ def similarities_of(
     progress: Progress,
 ) -> Floats:
     """The similarity of any pairs in scope, a ratio; NaN for pairs with a document that was changed or deleted."""
-    function, _ = _similarity_function(client, scope, validation)
+    function = _similarity_function(client, scope, validation)
     comparer = PairComparer(
         CurrentDocuments.of_scope(client, scope, function.fields), {"comparing members": function.measure}
     )
@@ -440,19 +436,16 @@ def _interval(similarity: float, slots: int) -> str:
     return f" (95 % interval: {score_text(estimate.low)} to {score_text(estimate.high)})"
 
 
-def _similarity_function(
-    client: Client, scope: DocumentsInScope, validation: Validation
-) -> tuple[SimilarityFunction, Counters]:
-    """The function, and the counters of the sample that it needs, if any."""
+def _similarity_function(client: Client, scope: DocumentsInScope, validation: Validation) -> SimilarityFunction:
+    """The function, with the weights that it needs, if any."""
     if validation.features is not None:
         measure, counted = Measure(sources=(validation.features,)), validation.measure == SHARED
-        return SimilarityFunction(measure, fields_of(validation.features), counted), {}
+        return SimilarityFunction(measure, fields_of(validation.features), counted)
     name = MeasureName(validation.measure)
     weights = _weights(client, scope, validation) if name is MeasureName.WEIGHTED else None
     ngram = validation.ngram if name is MeasureName.BAG else 1
     measure = Measure(name, validation.matching, shingle=validation.shingle, ngram=ngram, weights=weights)
-    sampled = {} if weights is None else {"Documents sampled for weights": weights.documents}
-    return SimilarityFunction(measure, validation.fields), sampled
+    return SimilarityFunction(measure, validation.fields)
 
 
 def _weights(client: Client, scope: DocumentsInScope, validation: Validation) -> Weights:

@@ -9,6 +9,7 @@ from typing import Any, overload
 
 import numpy as np
 
+from es_neardupe.commands.duplicates.diagnostics import PairsDiagnostics
 from es_neardupe.commands.duplicates.request_plan import DuplicatesPlan
 from es_neardupe.display_text import escaped
 from es_neardupe.index.document_text import text_of
@@ -148,9 +149,7 @@ class PairsStageReport(Tabular):
     """Result of a stage of type ``documentPairs:duplicates``."""
 
     pairs: PairList
-    diagnostics: Mapping[str, Mapping[str, Any]]
-    """Step -> name of a count -> number or text. Candidate pairs = pairs passing the last validation + pairs failing
-    any + out of scope pairs."""
+    diagnostics: PairsDiagnostics
     skipped_groups: tuple[SkippedGroup, ...]
     """The largest ones; the diagnostics have the number of all."""
 

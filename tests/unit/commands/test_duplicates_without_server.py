@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from conftest import Cli
 from server_tools import one_line
-from unit_tools import pair_list
+from unit_tools import pair_list, pairs_diagnostics
 
 from es_neardupe.cli.duplicates_output import duplicates_json
 from es_neardupe.commands.duplicates.request_json import example, names, schema
@@ -77,7 +77,7 @@ def test_the_page_lists_all_example_requests_and_shows_one() -> None:
 
 A, B = Address("news", "1"), Address("news", "2")
 PAIRS = PairsStageReport(
-    pair_list([DocumentPair(A, B, 0.5, "said")]), {}, (SkippedGroup(812, (A,), "all rights reserved"),)
+    pair_list([DocumentPair(A, B, 0.5, "said")]), pairs_diagnostics(), (SkippedGroup(812, (A,), "all rights reserved"),)
 )
 CONTENT = ContentStageReport(({"index": "news", "id": "1", "fields": {}},), 0, 0, 0, 0.1)
 OVERLAPS = OverlapsStageReport(
@@ -115,16 +115,16 @@ def test_several_stages_of_a_kind_are_named() -> None:
 
 def test_table_of_pairs() -> None:
     """A row for each pair, with the similarity by each validation, and integers if it is a number of features."""
-    found = PairsStageReport(pair_list([DocumentPair(A, B, 0.5, "said")]), {}, ())
+    found = PairsStageReport(pair_list([DocumentPair(A, B, 0.5, "said")]), pairs_diagnostics(), ())
     assert found.to_arrow().to_pylist() == [
         {"a_index": "news", "a_id": "1", "b_index": "news", "b_id": "2", "similarity": 0.5, "explanation": "said"}
     ]
     references = [("news", "1", None), ("news", "2", None)]
     left, right, common = np.array([[0], [1], [12]])
     pairs = PairList(references, left, right, common, None, (np.array([0.25]),))
-    (row,) = PairsStageReport(pairs, {}, ()).to_polars().rows(named=True)
+    (row,) = PairsStageReport(pairs, pairs_diagnostics(), ()).to_polars().rows(named=True)
     assert (row["similarity"], row["similarity_2"], row["explanation"]) == (12, 0.25, None)
-    empty = PairsStageReport(pair_list([]), {}, ()).to_pandas()
+    empty = PairsStageReport(pair_list([]), pairs_diagnostics(), ()).to_pandas()
     assert list(empty) == ["a_index", "a_id", "b_index", "b_id", "similarity", "explanation"]
 
 

@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from page_reader import NASTY, Reader
-from unit_tools import in_seconds, pair_list, words
+from unit_tools import in_seconds, pair_list, pairs_diagnostics, words
 
+from es_neardupe.commands.duplicates.diagnostics import PairsDiagnostics
 from es_neardupe.commands.duplicates.results import (
     ContentStageReport,
     DocumentPair,
@@ -32,19 +33,18 @@ OURS = re.findall(
     "html head meta title style script body header h1 h2 h3 p b span a details summary div section main svg line text "
     "rect table thead tbody caption tr th td mark small kbd footer button output label input select option ul li",
 )
-DIAGNOSTICS: dict[str, dict[str, Any]] = {
-    "Computing feature hashes": {"Features": "5-grams of words from field: title", "Hash count": 367_799},
-    "Aggregating results": {"Candidate pairs": 4_975_598, "Skipped large hash collision groups": 359, "Seconds": 1.25},
-}
+DIAGNOSTICS = pairs_diagnostics(
+    "5-grams of words from field: title", hashes=367_799, candidates=4_975_598, skipped=359, seconds=1.25
+)
 
 
 def report(
     pairs: Sequence[DocumentPair],
     groups: Sequence[SkippedGroup] = (),
-    diagnostics: Mapping[str, Mapping[str, Any]] | None = None,
+    diagnostics: PairsDiagnostics | None = None,
     indices: tuple[str, ...] = ("news",),
 ) -> DuplicatesReport:
-    result = PairsStageReport(pair_list(pairs), diagnostics or {}, tuple(groups))
+    result = PairsStageReport(pair_list(pairs), diagnostics or pairs_diagnostics(skipped=len(groups)), tuple(groups))
     return DuplicatesReport("news", indices, {"pairs": result}, 1.0)
 
 
@@ -79,7 +79,7 @@ def test_nothing_of_a_document_becomes_markup() -> None:
     one = DocumentPair(Address(NASTY, hostile), Address("news", f'"{hostile}'), 1.0, hostile)
     texts = {one.a: f"{hostile} {words(0, 9)}", one.b: f"{words(0, 9)} {hostile}"}
     groups = [SkippedGroup(300, (Address(NASTY, hostile),), hostile)]
-    made = report([one], groups, {hostile: {hostile: hostile}}, indices=(NASTY, "news"))
+    made = report([one], groups, pairs_diagnostics(hostile, skipped=1), indices=(NASTY, "news"))
     content = page(made, texts, title=hostile, explained=[hostile])
     found = Reader(content)
     assert not {"img", "link", "iframe"} & {tag for tag, _ in found.tags}
