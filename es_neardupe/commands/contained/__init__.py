@@ -8,7 +8,6 @@ import typer
 
 from es_neardupe import options
 from es_neardupe.errors import SettingsError
-from es_neardupe.options import DEFAULT_MAX_CHARS
 from es_neardupe.progress import Progress, silent
 from es_neardupe.wording import option
 
@@ -73,22 +72,18 @@ def contained(
         IgnoredWords,
         described,
         detection,
-        document_probe,
         find_candidates,
         opened_with_samples,
         rank,
-        text_probe,
     )
     from es_neardupe.index import queries
-    from es_neardupe.index.document_text import given_text
-    from es_neardupe.keys.fingerprint import fingerprints
     from es_neardupe.similarity.comparison import Containments, Side, WordsCompared
     from es_neardupe.verification.common_shingles import common_shingles, described_list
     from es_neardupe.verification.criterion import check_min
     from es_neardupe.verification.match_rules import matching_named
+    from es_neardupe.verification.probe import check_probe, read_probe
 
-    if (id is None) == (text is None):
-        raise SettingsError("Give either the id of a document or a text.")
+    check_probe(id, text)
     check_min(min)
     if renew and ignore_common is None:
         raise SettingsError(f"{option('renew')} is for {option('ignore_common')}.")
@@ -96,9 +91,9 @@ def contained(
     how = matching_named(matching)
     mod = index.settings.scheme.sample_mod
     whole = index.settings.scheme.preparation.whole
-    probe = document_probe(index, id) if id is not None else text_probe(given_text(text or ""))
-    side = Side.of(probe.id, whole.placed(probe.values))
-    (fingerprint,) = fingerprints([probe.values], index.settings.scheme, max_chars=DEFAULT_MAX_CHARS)
+    probe = read_probe(index, id, text, index.settings.fields)
+    side = Side.of("text" if probe.address is None else probe.address.id, whole.placed(probe.values))
+    fingerprint = probe.fingerprint(index)
     common = None
     if ignore_common is not None:
         common = common_shingles(index, ignore_common, index.settings.threshold, renew=renew, progress=progress)

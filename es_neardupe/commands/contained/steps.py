@@ -11,7 +11,7 @@ from typing import Any
 
 from es_neardupe.errors import CorruptFingerprint, NotInitialised
 from es_neardupe.index import queries
-from es_neardupe.index.document_text import read_values, values_of
+from es_neardupe.index.document_text import values_of
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.stored_fields import count_of, decode_samples, group_of, stored_fields
 from es_neardupe.keys.arrays import Flags
@@ -19,12 +19,12 @@ from es_neardupe.keys.bands import keys_of_features
 from es_neardupe.keys.intervals import Estimate, exact_share
 from es_neardupe.options import Matching
 from es_neardupe.progress import Progress, tracked
-from es_neardupe.records import Address, Fingerprint, Hit, Reference, one_line
+from es_neardupe.records import Fingerprint, Hit, Reference, one_line
 from es_neardupe.server.bulk import chunked
 from es_neardupe.similarity.common_passages import covered_words
 from es_neardupe.similarity.comparison import Block, Containments, Direction
 from es_neardupe.verification.common_shingles import CommonShingles, CommonShinglesList
-from es_neardupe.verification.current_texts import current_hits, current_source
+from es_neardupe.verification.current_texts import current_hits
 from es_neardupe.wording import command
 
 SURE = 0.99
@@ -127,14 +127,6 @@ class ContainedReport:
 # Command
 
 
-@dataclass(frozen=True)
-class _Probe:
-    id: str
-    values: Sequence[str]
-    name: dict[str, Any]
-    address: Address | None
-
-
 def opened_with_samples(index: Index) -> Index:
     """The opened index. Raises `NotInitialised` if it has no sampled keys."""
     index = opened(index, texts=True)
@@ -145,18 +137,6 @@ def opened_with_samples(index: Index) -> Index:
             f"another prefix."
         )
     return index
-
-
-def document_probe(index: Index, document: str | Address) -> _Probe:
-    """The current text of a document."""
-    fields = index.settings.fields
-    address, source = current_source(index, document, fields)
-    return _Probe(address.id, read_values(source, fields), address._asdict(), address)
-
-
-def text_probe(text: str) -> _Probe:
-    """Any text."""
-    return _Probe("text", [text], {"text": text[:80]}, None)
 
 
 def described(fingerprint: Fingerprint) -> dict[str, Any]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 from es_neardupe import options
-from es_neardupe.errors import SettingsError
 from es_neardupe.keywords import Unpack, with_defaults
 from es_neardupe.match_options import MATCH_DEFAULTS, MatchOptions, Maximum
 
@@ -52,22 +51,19 @@ def similar(
         Detection,
         Lookup,
         SimilarReport,
-        document_probe,
+        compared_probe,
         documents_allowed,
-        fingerprint_of,
-        text_probe,
         with_stored_keys,
     )
     from es_neardupe.index import queries
-    from es_neardupe.index.document_text import given_text
     from es_neardupe.index.index import with_texts
     from es_neardupe.index.shown_fields import shown_fields
     from es_neardupe.records import Address, State
     from es_neardupe.verification.criterion import match_criterion
     from es_neardupe.verification.match_rules import MatchRules
+    from es_neardupe.verification.probe import check_probe
 
-    if (id is None) == (text is None):
-        raise SettingsError("Give either the id of a document or a text.")
+    check_probe(id, text)
 
     def in_index(index: Index) -> SimilarReport:
         match = match_criterion(index, MatchRules.of(index.settings).having({**given, "max": max}), renew=renew)
@@ -78,12 +74,8 @@ def similar(
         if at_once is not None:
             probe, fingerprint, found = at_once
         else:
-            probe = (
-                document_probe(index, id, match)
-                if id is not None
-                else text_probe(given_text(text or ""), index.target, match)
-            )
-            fingerprint, found = fingerprint_of(index, probe), None
+            probe = compared_probe(index, id, text, match)
+            fingerprint, found = probe.fingerprint(index), None
         compared, total = CandidateHits(index, match, probe, shown), 0
         if fingerprint.state in (State.SIGNED, State.SHORT):
             lookup = Lookup(index, fingerprint, match, texts)

@@ -11,14 +11,11 @@ from es_neardupe.candidates.detection import DetectionCase
 from es_neardupe.errors import CorruptFingerprint, NeardupeError, SettingsError
 from es_neardupe.groups.rules import rules_of
 from es_neardupe.index import queries
-from es_neardupe.index.document_text import are_small, prepared_text, read_values
+from es_neardupe.index.document_text import are_small, prepared_text
 from es_neardupe.index.index import Index
 from es_neardupe.index.shown_fields import ShownFields
 from es_neardupe.index.stored_fields import decode, group_of, stored_fields
-from es_neardupe.index.target import IndexTarget
-from es_neardupe.keys.fingerprint import fingerprints
 from es_neardupe.keys.text import contents
-from es_neardupe.options import DEFAULT_MAX_CHARS
 from es_neardupe.records import Address, Fingerprint, Hit, Reference, one_line
 from es_neardupe.server.client import JSON
 from es_neardupe.server.request_sizes import RequestSize, is_too_large
@@ -30,8 +27,9 @@ from es_neardupe.similarity.facts.tokens import FactTokens, fact_tokens
 from es_neardupe.similarity.features import named_fields
 from es_neardupe.tables import Cell, Table, Tabular
 from es_neardupe.verification.criterion import MatchCriterion
-from es_neardupe.verification.current_texts import compared_with, current_hits, current_source
+from es_neardupe.verification.current_texts import compared_with, current_hits
 from es_neardupe.verification.match_rules import WeightsUsed
+from es_neardupe.verification.probe import Probe, read_probe
 from es_neardupe.wording import option
 
 ROUNDS = 10
@@ -132,26 +130,13 @@ class SimilarReport(Tabular):
         )
 
 
-@dataclass(frozen=True)
-class _Probe:
-    values: Sequence[str]
-    source: Mapping[str, Any]
-    name: dict[str, Any]
-    address: Address | None = None
-
-
-def text_probe(text: str, target: IndexTarget, match: MatchCriterion) -> _Probe:
-    """Any text, as a document with this text in the first field of the index."""
+def compared_probe(index: Index, id: str | Address | None, text: str | None, match: MatchCriterion) -> Probe:
+    """A text, or a document with all fields that are compared. Raises `SettingsError` if fields of a text are to be
+    compared, and as `read_probe`."""
     names = named_fields(match.measure.sources)
-    if names:
+    if id is None and names:
         raise SettingsError(_no_field(names[0]))
-    return _Probe([text], {target.settings.fields[0]: text}, {"text": text[:80]})
-
-
-def document_probe(index: Index, document: str | Address, match: MatchCriterion) -> _Probe:
-    """The current text of a document, and the other fields that are compared."""
-    address, source = current_source(index, document, match.measure.fields(index.settings.fields), unique=True)
-    return _Probe(read_values(source, index.settings.fields), source, address._asdict(), address)
+    return read_probe(index, id, text, match.measure.fields(index.settings.fields), unique=True)
 
 
 def documents_allowed(
@@ -190,15 +175,9 @@ def _no_field(name: str) -> str:
     return f"A text has no field {name!r}: compare a document of the index by its {option('id')}."
 
 
-def fingerprint_of(index: Index, probe: _Probe) -> Fingerprint:
-    """The fingerprint of the text of a probe."""
-    (fingerprint,) = fingerprints([probe.values], index.settings.scheme, max_chars=DEFAULT_MAX_CHARS)
-    return fingerprint
-
-
 def with_stored_keys(
     index: Index, id: str | Address | None, query: Mapping[str, Any] | None, texts: Sequence[str], maximum: int
-) -> tuple[_Probe, Fingerprint, list[Hit]] | None:
+) -> tuple[Probe, Fingerprint, list[Hit]] | None:
     """A document as searches see it, and those that share its stored keys, by one request. None if its fingerprint is
     not that of its text, or if that takes more: by its address, in several indices, with a routing, or with many
     documents."""
@@ -223,15 +202,14 @@ def with_stored_keys(
     own = [raw for raw in answer["hits"]["hits"] if raw["_id"] == id]
     if len(own) != 1 or "_routing" in own[0] or queries.UNCHANGED not in own[0].get("matched_queries", ()):
         return None
-    source = own[0]["_source"]
-    probe = _Probe(read_values(source, index.settings.fields), source, {"index": address.index, "id": id}, address)
+    probe = Probe.of_document(index, address, own[0]["_source"])
     fingerprint = _stored_fingerprint(index, probe)
     if fingerprint is None:
         return None
     return probe, fingerprint, [hit_of(raw) for raw in answer["hits"]["hits"] if raw["_id"] != id]
 
 
-def _stored_fingerprint(index: Index, probe: _Probe) -> Fingerprint | None:
+def _stored_fingerprint(index: Index, probe: Probe) -> Fingerprint | None:
     """The fingerprint that is stored in a document; None if it is not that of its text."""
     try:
         stored = decode(stored_fields(probe.source, index.settings.prefix))
@@ -369,7 +347,7 @@ class CandidateHits:
 
     index: Index
     match: MatchCriterion
-    probe: _Probe
+    probe: Probe
     shown: ShownFields
     hits: list[SimilarHit] = field(default_factory=list)
     texts: int = 0
