@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from es_neardupe.errors import InputError, SettingsError
+from es_neardupe.errors import InputError
 
 if TYPE_CHECKING:
     from es_neardupe.commands.shingles.steps import ShinglesReport
@@ -29,9 +29,9 @@ def shingles(index: Index, id: str | Address | None = None, *, text: str | None 
     from es_neardupe.index.index import opened
     from es_neardupe.index.stored_fields import stored_fields
     from es_neardupe.verification.current_texts import current_source
+    from es_neardupe.verification.probe import check_probe
 
-    if (id is None) == (text is None):
-        raise SettingsError("Give either the id of a document or a text.")
+    check_probe(id, text)
     index = opened(index, texts=True)
     settings = index.settings
     if id is None:
