@@ -136,3 +136,13 @@ FailuresFile = Annotated[
 TextFile = Annotated[
     str | None, typer.Option("--file", metavar="FILE", help="File with a text, or -.", show_default=False)
 ]
+
+
+def probe_text(id: str | None, text: str | None, file: str | None) -> str | None:
+    """The text that is given by --text or --file; None if a document is given by --id. Raises `BadParameter` unless
+    exactly one of them is given, and `InputError` for a file that cannot be read."""
+    from es_neardupe.readers.files import read_text_file
+
+    if sum(one is not None for one in (id, text, file)) != 1:
+        raise typer.BadParameter("Give exactly one of --id, --text and --file.")
+    return text if file is None else read_text_file(file)

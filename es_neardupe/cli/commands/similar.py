@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from es_neardupe import options
-from es_neardupe.cli.arguments import AsJson, IndexName, Output, TextFile
+from es_neardupe.cli.arguments import AsJson, IndexName, Output, TextFile, probe_text
 from es_neardupe.cli.connection import open_index
 from es_neardupe.cli.derived import with_options_of
 from es_neardupe.cli.messages import say_measure, warn_of_candidates, warn_of_detection
@@ -42,12 +40,7 @@ def similar(
       es-neardupe similar news --id 4711 --measure containment --matching information
     """
 
-    from es_neardupe.readers.files import read_text_file
-
-    if sum(one is not None for one in (given["id"], given["text"], file)) != 1:
-        raise typer.BadParameter("Give exactly one of --id, --text and --file.")
-    if file is not None:
-        given["text"] = read_text_file(file)
+    given["text"] = probe_text(given["id"], given["text"], file)
     check_output(output)
     found = library(open_index(index, prefix), **given)
     if as_json:
