@@ -43,6 +43,11 @@ class State(str, Enum):
     FAILED = "failed"
     """A field contains something other than text, such as an object: no keys."""
 
+    @property
+    def has_keys(self) -> bool:
+        """Whether documents in this state have keys."""
+        return self in (State.SIGNED, State.SHORT)
+
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:

@@ -335,7 +335,7 @@ def _zeros(size: int, zero: float) -> NDArray[Any]:
 
 def _joined(keys: Sequence[str], bands: int, state: State) -> str:
     """The keys of a document as one string of ``8 * bands`` characters, all NUL for a document without keys."""
-    if state not in (State.SIGNED, State.SHORT):
+    if not state.has_keys:
         return "\0" * (8 * bands)
     if len(keys) != bands:
         raise CorruptFingerprint(f"{counted(len(keys), 'band key')}, but the scheme has {bands}.")

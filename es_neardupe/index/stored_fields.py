@@ -182,7 +182,7 @@ def _flag(value: object) -> bool:
 
 def _content(value: object, state: State) -> str:
     """The content hash. Only documents with keys have one."""
-    if state not in (State.SIGNED, State.SHORT):
+    if not state.has_keys:
         if value:
             raise ValueError(f"a content hash in state {state.value}")
         return ""

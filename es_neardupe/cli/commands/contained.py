@@ -104,9 +104,10 @@ def _warn(found: ContainedReport, index: str) -> None:
 
 def _warn_of_few_keys(found: ContainedReport) -> None:
     from es_neardupe.commands.contained.steps import SURE
+    from es_neardupe.records import State
 
     state, shingles, sure = found.query["state"], found.query["features"], found.detection
-    if state in ("empty", "too_large"):
+    if not State(state).has_keys:
         warn(f"The text is {state}: it has no keys, so nothing can be found.")
         return
     if not found.keys and found.keys_ignored:

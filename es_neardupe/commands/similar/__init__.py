@@ -58,7 +58,7 @@ def similar(
     from es_neardupe.index import queries
     from es_neardupe.index.index import with_texts
     from es_neardupe.index.shown_fields import shown_fields
-    from es_neardupe.records import Address, State
+    from es_neardupe.records import Address
     from es_neardupe.verification.criterion import match_criterion
     from es_neardupe.verification.match_rules import MatchRules
     from es_neardupe.verification.probe import check_probe
@@ -77,7 +77,7 @@ def similar(
             probe = compared_probe(index, id, text, match)
             fingerprint, found = probe.fingerprint(index), None
         compared, total = CandidateHits(index, match, probe, shown), 0
-        if fingerprint.state in (State.SIGNED, State.SHORT):
+        if fingerprint.state.has_keys:
             lookup = Lookup(index, fingerprint, match, texts)
             scope = queries.others(among, probe.address)
             candidates, total = lookup.candidates(scope, max_candidates) if found is None else lookup.at_once(found)
