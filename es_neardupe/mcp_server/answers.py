@@ -50,7 +50,7 @@ def similar_answer(found: SimilarReport) -> dict[str, Any]:
         "not_compared": found.not_compared or None,
         "other_facts": found.other_facts or None,
         "related": [_hit(one) | {"facts": in_words(one.facts)} for one in found.related] or None,
-        "detection": _keys(found.query)
+        "detection": found.without_keys
         or _detection(found.detection.min, found.detection.probability, found.detection_cases),
     }
 
@@ -58,13 +58,6 @@ def similar_answer(found: SimilarReport) -> dict[str, Any]:
 def _hit(hit: SimilarHit) -> dict[str, Any]:
     names = ("index", "id", "similarity", "group", "copies", "fields")
     return {name: plain(getattr(hit, name)) for name in names}
-
-
-def _keys(query: Mapping[str, Any]) -> str:
-    """Why nothing can be found; "" if that is not so."""
-    if query["state"] in ("signed", "short"):
-        return ""
-    return f"The text is {query['state']}: it has no keys, and no near-duplicates can be found by them."
 
 
 def _detection(minimum: float, probability: float | None, cases: tuple[DetectionCase, ...]) -> str:

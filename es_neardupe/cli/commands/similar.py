@@ -61,9 +61,8 @@ def show_similar(found: SimilarReport) -> None:
     """Print hits as a table, and related documents as another."""
     from es_neardupe.similarity.facts.differing import in_words
 
-    state = found.query["state"]
-    if state not in ("signed", "short"):
-        warn(f"The text is {state}: it has no keys, and no near-duplicates can be found by them.")
+    if found.without_keys is not None:
+        warn(found.without_keys)
     several = len(found.indices) > 1
     folded = any(hit.copies for hit in (*found.hits, *found.related))
     if found.hits:

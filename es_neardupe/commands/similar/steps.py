@@ -16,7 +16,7 @@ from es_neardupe.index.index import Index
 from es_neardupe.index.shown_fields import ShownFields
 from es_neardupe.index.stored_fields import decode, group_of, stored_fields
 from es_neardupe.keys.text import contents
-from es_neardupe.records import Address, Fingerprint, Hit, Reference, one_line
+from es_neardupe.records import Address, Fingerprint, Hit, Reference, State, one_line
 from es_neardupe.server.client import JSON
 from es_neardupe.server.request_sizes import RequestSize, is_too_large
 from es_neardupe.server.responses import hit_of
@@ -107,6 +107,14 @@ class SimilarReport(Tabular):
     """The first of these, in the order of the hits."""
     _shown: tuple[str, ...] = ()
     """Names of the fields to show."""
+
+    @property
+    def without_keys(self) -> str | None:
+        """Why nothing can be found; None if the probe has keys."""
+        state = State(self.query["state"])
+        if state.has_keys:
+            return None
+        return f"The text is {state.value}: it has no keys, and no near-duplicates can be found by them."
 
     def table(self) -> Table:
         """A row for each hit."""
