@@ -44,8 +44,8 @@ _MORE_FIELDS = 50
 """Enough for two prefixes, which a migration needs."""
 
 _UUIDS = ("index.uuid", "index.history.uuid")
-_FINAL_PIPELINE = "index.final_pipeline"
-_SEARCH_PIPELINE = "index.search.default_pipeline"
+FINAL_PIPELINE = "index.final_pipeline"
+SEARCH_PIPELINE = "index.search.default_pipeline"
 _WINDOW = "index.max_result_window"
 _SHARDS = "index.number_of_shards"
 _SOURCE_MODE = "index.mapping.source.mode"
@@ -215,7 +215,7 @@ class Definitions:
 
     def states(self) -> dict[str, IndexState]:
         """Concrete index -> its state, for those that exist."""
-        names = (_WINDOW, _SHARDS, *_UUIDS, _SEARCH_PIPELINE, _FINAL_PIPELINE)
+        names = (_WINDOW, _SHARDS, *_UUIDS, SEARCH_PIPELINE, FINAL_PIPELINE)
         return {index: _state(one) for index, one in self.settings(*names, ignore_unavailable=True).items()}
 
     def put_settings(
@@ -428,7 +428,7 @@ def check_new_name(name: str, *, pattern: bool) -> None:
 
 
 def _state(settings: Mapping[str, str]) -> IndexState:
-    pipelines = (settings.get(name, "_none") for name in (_FINAL_PIPELINE, _SEARCH_PIPELINE))
+    pipelines = (settings.get(name, "_none") for name in (FINAL_PIPELINE, SEARCH_PIPELINE))
     final, search = (None if pipeline == "_none" else pipeline for pipeline in pipelines)
     uuid = "/".join(settings[one] for one in _UUIDS if one in settings)
     return IndexState(

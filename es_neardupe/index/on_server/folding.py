@@ -12,10 +12,9 @@ from typing import Any
 
 from es_neardupe.errors import Forbidden, IndexUnusable, NotFound, RequestError
 from es_neardupe.index.handle import IndexHandle
-from es_neardupe.index.target import Definitions
+from es_neardupe.index.on_server.pipelines import PipelineKind, changed_pipeline, not_stored, stored_pipeline
+from es_neardupe.index.target import SEARCH_PIPELINE, Definitions
 from es_neardupe.server.client import Client, path
-
-DEFAULT_PIPELINE = "index.search.default_pipeline"
 
 _NAME = "es-neardupe-fold-"
 
@@ -46,15 +45,6 @@ def pipeline_body(group_field: str, oversample: int) -> dict[str, Any]:
     }
 
 
-def stored_pipeline(client: Client, pipeline: str) -> Mapping[str, Any] | None:
-    """A search pipeline of the server; None if there is none of this name."""
-    try:
-        found: Mapping[str, Any] = client.request("GET", path("_search", "pipeline", pipeline))
-    except NotFound:
-        return None
-    return found.get(pipeline)
-
-
 def default_pipelines(index: IndexHandle) -> dict[str, str | None]:
     """Concrete index of an opened index -> its default search pipeline."""
     states = Definitions(index.server, index.path).states()
@@ -66,7 +56,7 @@ def missing_pipelines(client: Client, names: Mapping[str, str | None]) -> dict[s
     indices."""
     if not client.server.has_search_pipelines:
         return {}
-    gone = {name for name in set(names.values()) if name is not None and stored_pipeline(client, name) is None}
+    gone = not_stored(client, PipelineKind.SEARCH, [name for name in names.values() if name is not None])
     return {index: name for index, name in names.items() if name in gone}
 
 
@@ -93,7 +83,7 @@ def fold(client: Client, indices: Sequence[str], group_field: str, oversample: i
     """Store the pipeline, then make it the default of concrete indices. Can be repeated. Raises as `store_pipeline`."""
     name = store_pipeline(client, group_field, oversample)
     for index in indices:
-        client.request("PUT", path(index, "_settings"), body={DEFAULT_PIPELINE: name})
+        client.request("PUT", path(index, "_settings"), body={SEARCH_PIPELINE: name})
 
 
 def store_pipeline(client: Client, group_field: str, oversample: int) -> str:
@@ -102,14 +92,12 @@ def store_pipeline(client: Client, group_field: str, oversample: int) -> str:
     Raises `IndexUnusable` if the name belongs to a pipeline that is not ours, or if the server lacks the processors.
     """
     name, body = pipeline_name(group_field, oversample), pipeline_body(group_field, oversample)
-    stored = stored_pipeline(client, name)
+    stored = stored_pipeline(client, PipelineKind.SEARCH, name)
     if stored is not None and not _same(stored, body):
-        raise IndexUnusable(
-            f"The search pipeline {name} is not as this program makes it, so it is not replaced: rename or delete it."
-        )
+        raise changed_pipeline(PipelineKind.SEARCH, name)
     if stored is None:
         try:
-            client.request("PUT", path("_search", "pipeline", name), body=body)
+            client.request("PUT", PipelineKind.SEARCH.path(name), body=body)
         except RequestError as error:
             if "Invalid processor type" not in error.reason:
                 raise
@@ -142,9 +130,9 @@ def unfold(client: Client, pipelines: Mapping[str, str | None], group_field: str
         return ()
     folded = tuple(index for index, name in pipelines.items() if is_ours(name, group_field))
     for index in folded:
-        client.request("PUT", path(index, "_settings"), body={DEFAULT_PIPELINE: None})
+        client.request("PUT", path(index, "_settings"), body={SEARCH_PIPELINE: None})
     for name in unused_pipelines(client, group_field, folded):
-        client.request("DELETE", path("_search", "pipeline", name))
+        client.request("DELETE", PipelineKind.SEARCH.path(name))
     return folded
 
 
@@ -152,8 +140,8 @@ def unused_pipelines(client: Client, group_field: str, unfolded: Collection[str]
     """The pipelines of ours for a group field that no index has as its default, other than the ``unfolded`` ones. None
     if this user may not see which indices use them."""
     with suppress(Forbidden, NotFound):
-        stored: Mapping[str, Any] = client.request("GET", path("_search", "pipeline", f"{_of_field(group_field)}*"))
-        every = Definitions(client, "*").settings(DEFAULT_PIPELINE, expand_wildcards="all")
-        used = {one.get(DEFAULT_PIPELINE) for index, one in every.items() if index not in unfolded}
+        stored: Mapping[str, Any] = client.request("GET", PipelineKind.SEARCH.path(f"{_of_field(group_field)}*"))
+        every = Definitions(client, "*").settings(SEARCH_PIPELINE, expand_wildcards="all")
+        used = {one.get(SEARCH_PIPELINE) for index, one in every.items() if index not in unfolded}
         return sorted(name for name in stored if is_ours(name, group_field) and name not in used)
     return []

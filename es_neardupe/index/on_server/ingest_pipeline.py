@@ -21,9 +21,10 @@ from es_neardupe.errors import Forbidden, IndexUnusable, NotFound, RequestError,
 from es_neardupe.index.document_text import fingerprint_sources
 from es_neardupe.index.handle import IndexHandle
 from es_neardupe.index.on_server.painless import fingerprint_script
+from es_neardupe.index.on_server.pipelines import PipelineKind, changed_pipeline, not_stored, stored_pipeline
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.stored_fields import encode, own_group
-from es_neardupe.index.target import Definitions
+from es_neardupe.index.target import FINAL_PIPELINE, Definitions
 from es_neardupe.index.updates import waiting
 from es_neardupe.server.bulk import chunked
 from es_neardupe.server.client import Client, path
@@ -31,7 +32,7 @@ from es_neardupe.wording import command
 
 _MARK = "Keys of es-neardupe"
 _NAME = re.compile(r"es-neardupe-(v[0-9]+-[0-9a-f]{8})-[0-9a-f]{16}")
-_DEFAULT, _FINAL = "index.default_pipeline", "index.final_pipeline"
+_DEFAULT = "index.default_pipeline"
 _TOGETHER = 500
 
 
@@ -233,13 +234,13 @@ def differences(
 
 def index_pipelines(definitions: Definitions, indices: Collection[str] | None = None) -> dict[str, IndexPipelines]:
     """Concrete index -> its pipelines: for the given indices, or else for those of a name that have any."""
-    found = definitions.settings(_DEFAULT, _FINAL, expand_wildcards="all")
+    found = definitions.settings(_DEFAULT, FINAL_PIPELINE, expand_wildcards="all")
     chosen = found if indices is None else indices  # servers omit indices without one
     return {index: _pipelines_of(found.get(index, {})) for index in sorted(chosen)}
 
 
 def _pipelines_of(settings: Mapping[str, str]) -> IndexPipelines:
-    default, final = (None if name == "_none" else name for name in map(settings.get, (_DEFAULT, _FINAL)))
+    default, final = (None if name == "_none" else name for name in map(settings.get, (_DEFAULT, FINAL_PIPELINE)))
     return IndexPipelines(default, final)
 
 
@@ -248,18 +249,10 @@ def missing_pipelines(client: Client, pipelines: Mapping[str, IndexPipelines]) -
     if this user may not read pipelines."""
     names = {name for one in pipelines.values() for name in one.names}
     try:
-        gone = {name for name in names if _stored(client, name) is None}
+        gone = not_stored(client, PipelineKind.INGEST, names)
     except Forbidden:
         return {}
     return {index: min(one.names & gone) for index, one in pipelines.items() if one.names & gone}
-
-
-def _stored(client: Client, pipeline: str) -> Mapping[str, Any] | None:
-    try:
-        found: Mapping[str, Any] = client.request("GET", path("_ingest", "pipeline", pipeline)) or {}
-    except NotFound:
-        return None
-    return found.get(pipeline)
 
 
 class OwnPipelines:
@@ -315,14 +308,12 @@ class OwnPipelines:
     def store(self, client: Client) -> None:
         """Store the one for the present settings, unless it exists. Raises `IndexUnusable` if another pipeline has its
         name."""
-        body, stored = pipeline_body(self.index.name, self.index.settings), _stored(self.client, self.name)
+        body = pipeline_body(self.index.name, self.index.settings)
+        stored = stored_pipeline(self.client, PipelineKind.INGEST, self.name)
         if stored is None:
-            client.request("PUT", path("_ingest", "pipeline", self.name), body=body)
+            client.request("PUT", PipelineKind.INGEST.path(self.name), body=body)
         elif stored.get("processors") != body["processors"]:
-            raise IndexUnusable(
-                f"The ingest pipeline {self.name} is not as this program makes it, so it is not replaced: rename or "
-                f"delete it."
-            )
+            raise changed_pipeline(PipelineKind.INGEST, self.name)
 
     def unset(self, client: Client) -> tuple[str, ...]:
         """Remove them from the settings of the concrete indices; returns those that named one. This comes before
@@ -339,7 +330,7 @@ class OwnPipelines:
         marked, name = _marked(self.index.settings.prefix), self.index.name
         used = {one for pipelines in self.of_indices.values() for one in pipelines.names}
         try:
-            found: Mapping[str, Any] = self.client.request("GET", path("_ingest", "pipeline", "es-neardupe-*")) or {}
+            found: Mapping[str, Any] = self.client.request("GET", PipelineKind.INGEST.path("es-neardupe-*")) or {}
         except (NotFound, Forbidden):
             return {}
         described = {one: body.get("description", "") for one, body in sorted(found.items()) if is_ours(one)}
@@ -352,7 +343,7 @@ class OwnPipelines:
 
 def set_pipelines(client: Client, index: str, before: IndexPipelines, after: IndexPipelines) -> None:
     """Change the pipelines of a concrete index; None removes the setting."""
-    places = ((_DEFAULT, before.default, after.default), (_FINAL, before.final, after.final))
+    places = ((_DEFAULT, before.default, after.default), (FINAL_PIPELINE, before.final, after.final))
     body = {setting: name for setting, former, name in places if name != former}
     client.request("PUT", path(index, "_settings"), body=body)
 
@@ -394,7 +385,7 @@ def delete_unused(client: Client, names: Collection[str], unset: Collection[str]
             kept[name] = left
         else:
             with suppress(NotFound):
-                client.request("DELETE", path("_ingest", "pipeline", name))
+                client.request("DELETE", PipelineKind.INGEST.path(name))
     return kept
 
 
