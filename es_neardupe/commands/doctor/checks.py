@@ -48,6 +48,9 @@ Level = Literal["ok", "warning", "error"]
 _UNKNOWN = ("?",)
 """Text fields of settings that cannot be read."""
 
+_STORE_AGAIN = "store it again, or remove it from the settings of the index"
+"""How to fix a missing pipeline that this program did not make."""
+
 
 @dataclass(frozen=True)
 class Check:
@@ -321,12 +324,8 @@ def pipeline(index: Index) -> Iterator[Check]:
         state = own.state()
         if state == "missing":
             (some, pipeline), *_ = ingest_pipeline.missing_pipelines(index.server, own.of_indices).items()
-            ours = f"`{command('pipeline', name)} install` stores it again, and `remove` removes the setting"
-            how = (
-                ours
-                if ingest_pipeline.is_ours(pipeline)
-                else "store it again, or remove it from the settings of the index"
-            )
+            install = f"`{command('pipeline', name)} install` stores it again, and `remove` removes the setting"
+            how = install if ingest_pipeline.is_ours(pipeline) else _STORE_AGAIN
             message = f"the ingest pipeline {pipeline} of {some} is missing, so the server rejects its documents: {how}"
             yield Check("pipeline", "error", message)
         elif state in ("outdated", "partly"):
@@ -351,9 +350,8 @@ def check_folding(index: Index) -> Iterator[Check]:
         ours = {one for one, pipeline in pipelines.items() if folding.is_ours(pipeline, field)}
         if state == "missing":
             (some, pipeline), *_ = folding.missing_pipelines(index.server, pipelines).items()
-            how = "store it again, or remove it from the settings of the index"
-            if folding.is_ours(pipeline):
-                how = f"`{fold} remove` removes it from the settings of the index, and `install` stores it"
+            remove = f"`{fold} remove` removes it from the settings of the index, and `install` stores it"
+            how = remove if folding.is_ours(pipeline) else _STORE_AGAIN
             message = f"the default search pipeline {pipeline} of {some} is missing, so searches fail: {how}"
             yield Check("folding", "error", message)
         elif state == "unused":
