@@ -345,40 +345,46 @@ def check_folding(index: Index) -> Iterator[Check]:
     """The default search pipelines: missing ones, and whether those of `fold` find a group in each document of all
     indices. A user who may not read pipelines gets no answer."""
     with suppress(Forbidden):
-        name, field, pipelines = index.name, index.settings.group_field, folding.default_pipelines(index)
-        state, fold = folding.state(index, pipelines), command("fold", name)
-        ours = {one for one, pipeline in pipelines.items() if folding.is_ours(pipeline, field)}
-        if state == "missing":
-            (some, pipeline), *_ = folding.missing_pipelines(index.server, pipelines).items()
-            remove = f"`{fold} remove` removes it from the settings of the index, and `install` stores it"
-            how = remove if folding.is_ours(pipeline) else _STORE_AGAIN
-            message = f"the default search pipeline {pipeline} of {some} is missing, so searches fail: {how}"
-            yield Check("folding", "error", message)
-        elif state == "unused":
-            message = f"no index is folded, but the search pipeline is stored: run `{fold} install` or `{fold} remove`"
-            yield Check("folding", "warning", message)
-        elif state == "partly":
-            are = "is" if len(ours) == 1 else "are"
-            message = (
-                f"{len(ours):,} of {counted(len(pipelines), 'index', 'indices')} {are} folded: run `{fold} install`"
-            )
-            yield Check("folding", "warning", message)
-        elif state == "other" and ours:
-            (some, pipeline), *_ = ((one, its) for one, its in pipelines.items() if its and one not in ours)
-            message = (
-                f"{some} has the default search pipeline {pipeline}, so a search of all indices is not folded: remove "
-                f"it from the settings of the index, then run `{fold} install`"
-            )
-            yield Check("folding", "warning", message)
-        elif state == "folded":
-            without = index.plain_documents.count({"bool": {"must_not": [{"exists": {"field": field}}]}})
-            message = f"searches return one hit of each group, by {field}"
-            if without:
-                message = (
-                    f"{counted(without, 'document has', 'documents have')} no value in {field}, so one hit stands for "
-                )
-                message += f"all of them: run `{command('enrich', name)}`"
-            yield Check("folding", "warning" if without else "ok", message)
+        if found := _folding(index, folding.default_pipelines(index)):
+            yield Check("folding", *found)
+
+
+def _folding(index: Index, pipelines: Mapping[str, str | None]) -> tuple[Level, str] | None:
+    """The result for the default search pipelines of the indices; None if none of them folds."""
+    state, field = folding.state(index, pipelines), index.settings.group_field
+    fold = command("fold", index.name)
+    ours = {one for one, pipeline in pipelines.items() if folding.is_ours(pipeline, field)}
+    if state == "missing":
+        (some, gone), *_ = folding.missing_pipelines(index.server, pipelines).items()
+        remove = f"`{fold} remove` removes it from the settings of the index, and `install` stores it"
+        how = remove if folding.is_ours(gone) else _STORE_AGAIN
+        return "error", f"the default search pipeline {gone} of {some} is missing, so searches fail: {how}"
+    if state == "folded":
+        return _folding_by(index, field)
+    if state == "unused":
+        message = f"no index is folded, but the search pipeline is stored: run `{fold} install` or `{fold} remove`"
+    elif state == "partly":
+        are = "is" if len(ours) == 1 else "are"
+        message = f"{len(ours):,} of {counted(len(pipelines), 'index', 'indices')} {are} folded: run `{fold} install`"
+    elif state == "other" and ours:
+        (some, other), *_ = ((one, its) for one, its in pipelines.items() if its and one not in ours)
+        message = (
+            f"{some} has the default search pipeline {other}, so a search of all indices is not folded: remove it from "
+            f"the settings of the index, then run `{fold} install`"
+        )
+    else:
+        return None
+    return "warning", message
+
+
+def _folding_by(index: Index, field: str | None) -> tuple[Level, str]:
+    """The result for indices that are all folded by a group field."""
+    without = index.plain_documents.count({"bool": {"must_not": [{"exists": {"field": field}}]}})
+    if without:
+        lacking = counted(without, "document has", "documents have")
+        enrich = command("enrich", index.name)
+        return "warning", f"{lacking} no value in {field}, so one hit stands for all of them: run `{enrich}`"
+    return "ok", f"searches return one hit of each group, by {field}"
 
 
 def limits(window: int) -> Check:
