@@ -23,12 +23,12 @@ def doctor(index: Index) -> list[Check]:
         Check,
         before_init,
         changes,
-        check_folding,
-        check_lease,
         documents,
         fields,
+        folded,
         groups,
         hidden_names,
+        lease_holder,
         limits,
         migration,
         pipeline,
@@ -74,6 +74,6 @@ def doctor(index: Index) -> list[Check]:
             return [*checks, *before_init(index, mappings, error)]
         return [*checks, Check("scheme", "error", str(error))]
     checks += [scheme(index.settings), *hidden_names(index), *replaced(index)]
-    checks += [*rollover(index), *visibility(index), *check_lease(index), *pipeline(index), *check_folding(index)]
+    checks += [*rollover(index), *visibility(index), *lease_holder(index), *pipeline(index), *folded(index)]
     checks += [limits(index.target.max_result_window), *versions(index)]
     return [*checks, *documents(index), *changes(index), *groups(index)]

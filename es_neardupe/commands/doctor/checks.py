@@ -304,7 +304,7 @@ def visibility(index: Index) -> Iterator[Check]:
         )
 
 
-def check_lease(index: Index) -> Iterator[Check]:
+def lease_holder(index: Index) -> Iterator[Check]:
     """Whether a run holds the lease for writing groups. A user who may not read the registry gets no answer."""
     with suppress(Forbidden):
         if run := lease.holder(index):
@@ -341,7 +341,7 @@ def pipeline(index: Index) -> Iterator[Check]:
             yield Check("pipeline", "ok", f"the {state} pipeline {own.name} makes the keys of new documents")
 
 
-def check_folding(index: Index) -> Iterator[Check]:
+def folded(index: Index) -> Iterator[Check]:
     """The default search pipelines: missing ones, and whether those of `fold` find a group in each document of all
     indices. A user who may not read pipelines gets no answer."""
     with suppress(Forbidden):
