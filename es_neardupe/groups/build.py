@@ -107,15 +107,8 @@ def link(
     documents = verified.classes.counted(verified.inside & ~verified.verifier.documents.changed_or_deleted)
     differing = None if verified.other_facts is None else verified.linked(verified.other_facts)
     rank = _ranks(verified)
-    if rank is None:
-        order: Numbers = np.arange(size, dtype=np.int32)
-        principal = principals_by(linkage, matching, documents, measure, differing)
-    else:
-        order = np.argsort(rank).astype(np.int32)
-        left, right = np.sort(rank[np.stack((matching.left, matching.right))], axis=0)
-        ranked = Matches(left, right, matching.similarity)
-        ranked_differing = None if differing is None else (rank[differing[0]], rank[differing[1]])
-        principal = order[principals_by(linkage, ranked, documents[order], measure, ranked_differing)[rank]]
+    order: Numbers = np.arange(size, dtype=np.int32) if rank is None else np.argsort(rank).astype(np.int32)
+    principal = principals_by(linkage, matching, documents, measure, apart=differing, rank=rank)
     others = LinkedPairs()
     if linkage is Linkage.COMPLETE:
         others = link_clusters(

@@ -23,14 +23,27 @@ _ROWS = 1 << 16
 
 
 def principals_by(
-    linkage: Linkage, matches: Matches, documents: Numbers, measure: str, apart: Pairs | None = None
+    linkage: Linkage,
+    matches: Matches,
+    documents: Numbers,
+    measure: str,
+    *,
+    apart: Pairs | None = None,
+    rank: Numbers | None = None,
 ) -> Numbers:
     """The principal of each class, itself if it is alone; shape (k,).
 
-    Classes are numbered in the order of principals; ``left < right``. The result depends only on the set of matches.
-    ``documents``: the number of each class; shape (k,). ``measure``: the name of that of the matches. ``apart``: pairs
-    that do not match because of other facts.
+    ``left < right``. The result depends only on the set of matches. ``documents``: the number of each class; shape
+    (k,). ``measure``: the name of that of the matches. ``apart``: pairs that do not match because of other facts.
+    ``rank``: the place of each class in the order of principals; shape (k,). None: classes are numbered in this order.
     """
+    if rank is not None:
+        order = np.argsort(rank).astype(np.int32)
+        left, right = np.sort(rank[np.stack((matches.left, matches.right))], axis=0)
+        ranked = Matches(left, right, matches.similarity)
+        ranked_apart = None if apart is None else (rank[apart[0]], rank[apart[1]])
+        principal: Numbers = order[principals_by(linkage, ranked, documents[order], measure, apart=ranked_apart)[rank]]
+        return principal
     if linkage is Linkage.STAR:
         return star(matches, documents, measure, apart)
     link = chain if linkage is Linkage.CHAIN else complete

@@ -15,9 +15,9 @@ from es_neardupe.commands.duplicates.request_plan import SHARED, DuplicatesPlan
 from es_neardupe.commands.duplicates.results import GroupsOfPairs, PairsStageReport
 from es_neardupe.errors import IndexUnusable, SettingsError
 from es_neardupe.groups.build import groupings_of, previous_ids, record_of
-from es_neardupe.groups.linkage import assign_ids, inner_pairs, judge
+from es_neardupe.groups.linkage import assign_ids, inner_pairs, judge, principals_by
 from es_neardupe.groups.registry import GroupHistoryUpdate, GroupRecord, Registry
-from es_neardupe.groups.stars import Matches, star
+from es_neardupe.groups.stars import Matches
 from es_neardupe.groups.write import changes, write_groups
 from es_neardupe.index import mapping as schema
 from es_neardupe.index import queries
@@ -32,6 +32,7 @@ from es_neardupe.index.storage.stored_settings import sidecar_mappings
 from es_neardupe.index.stored_fields import decode_grouping, group_of, own_group, stored_fields
 from es_neardupe.index.target import Definitions, stored_settings
 from es_neardupe.keys.arrays import Flags, Floats
+from es_neardupe.options import Linkage
 from es_neardupe.progress import Progress
 from es_neardupe.records import DocumentsInScope, FingerprintColumns, Groupings, Hit
 from es_neardupe.report_parts import WriteCounts
@@ -220,9 +221,8 @@ def _star_groups(
     order = np.lexsort((np.arange(size), -corpus.tokens))  # rows are in the order of ids
     rank = np.empty(size, np.intp)
     rank[order] = np.arange(size)
+    principal = principals_by(Linkage.STAR, matches, np.ones(size, np.int32), measure, rank=rank)
     left, right, similarity = matches
-    earlier, later = np.sort(np.stack([rank[left], rank[right]]), axis=0)
-    principal = order[star(Matches(earlier, later, similarity), np.ones(size, np.int32), measure)[rank]]
     to_principal = np.ones(size)
     for one, other in ((left, right), (right, left)):
         direct = principal[other] == one
