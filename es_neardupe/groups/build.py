@@ -29,6 +29,7 @@ from es_neardupe.groups.linkage import (
     inner_pairs,
     judge,
     principals_by,
+    set_similarities,
 )
 from es_neardupe.groups.linked_pairs import LinkedPairs, link_clusters
 from es_neardupe.groups.registry import GroupHistoryUpdate, GroupRecord, Registry, Totals, mean_similarity
@@ -141,11 +142,9 @@ def link(
         applied = replace(applied, unsatisfied=tuple(decisions.contents(place) for place in places.tolist()))
     to_principal = np.where(principal == np.arange(size, dtype=np.int32), 1.0, np.nan)
     for some in blocks(len(matches)):
-        left, right = candidates.left[some][matches[some]], candidates.right[some][matches[some]]
-        value = similarity[some][matches[some]]
-        for one, other in ((left, right), (right, left)):
-            direct = principal[other] == one
-            to_principal[other[direct]] = value[direct]
+        chosen = matches[some]
+        pairs = Matches(candidates.left[some][chosen], candidates.right[some][chosen], similarity[some][chosen])
+        set_similarities(to_principal, principal, pairs)
     if linkage is not Linkage.STAR or len(applied.left):
         apart = np.flatnonzero(np.isnan(to_principal))
         to_principal[apart] = verified.verifier.similarities(principal[apart], apart, progress)

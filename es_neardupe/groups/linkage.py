@@ -50,6 +50,13 @@ def principals_by(
     return link(len(documents), matches.left, matches.right)
 
 
+def set_similarities(to_principal: Floats, principal: Numbers, pairs: Matches) -> None:
+    """Set the similarity of each class to its principal, where it is that of one of the pairs; shape (k,)."""
+    for one, other in ((pairs.left, pairs.right), (pairs.right, pairs.left)):
+        direct = principal[other] == one
+        to_principal[other[direct]] = pairs.similarity[direct]
+
+
 MoreMatches = Callable[[int, Positions], Flags]
 """Compares a class with later classes that are not among its known matches; bool of their number."""
 

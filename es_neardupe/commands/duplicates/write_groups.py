@@ -15,7 +15,7 @@ from es_neardupe.commands.duplicates.request_plan import SHARED, DuplicatesPlan
 from es_neardupe.commands.duplicates.results import GroupsOfPairs, PairsStageReport
 from es_neardupe.errors import IndexUnusable, SettingsError
 from es_neardupe.groups.build import groupings_of, previous_ids, record_of
-from es_neardupe.groups.linkage import assign_ids, inner_pairs, judge, principals_by
+from es_neardupe.groups.linkage import assign_ids, inner_pairs, judge, principals_by, set_similarities
 from es_neardupe.groups.registry import GroupHistoryUpdate, GroupRecord, Registry
 from es_neardupe.groups.stars import Matches
 from es_neardupe.groups.write import changes, write_groups
@@ -222,11 +222,8 @@ def _star_groups(
     rank = np.empty(size, np.intp)
     rank[order] = np.arange(size)
     principal = principals_by(Linkage.STAR, matches, np.ones(size, np.int32), measure, rank=rank)
-    left, right, similarity = matches
     to_principal = np.ones(size)
-    for one, other in ((left, right), (right, left)):
-        direct = principal[other] == one
-        to_principal[other[direct]] = similarity[direct]
+    set_similarities(to_principal, principal, matches)
     rows = np.lexsort((rank, principal != np.arange(size), rank[principal]))
     rows = rows[unchanged[principal[rows]]]
     starts = np.flatnonzero(principal[rows] == rows)
