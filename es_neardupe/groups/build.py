@@ -26,8 +26,7 @@ from es_neardupe.groups.linkage import (
     GroupCohesion,
     assign_ids,
     bridges,
-    inner_pairs,
-    judge,
+    cohesions_of,
     principals_by,
     set_similarities,
 )
@@ -496,10 +495,9 @@ def _records(
     if rules.group.linkage is Linkage.COMPLETE and not len(joined.left):  # all pairs were compared, and match
         cohesions = repeat(GroupCohesion(0, 0), len(groups))
     else:
-        more = inner_pairs(groups, candidates.left, candidates.right, len(classes))
-        every = (candidates.left, candidates.right, verified.similarity)
-        compared = (*more, verified.verifier.similarities(*more, progress))
-        cohesions = judge(groups, every, compared, documents=sizes, minimum=rules.min)
+        every = Matches(candidates.left, candidates.right, verified.similarity)
+        compare = partial(verified.verifier.similarities, progress=progress)
+        cohesions = cohesions_of(groups, every, compare, documents=sizes, minimum=rules.min)
     chains: Iterable[ChainBridges | None] = repeat(None, len(groups))
     if rules.group.linkage is Linkage.CHAIN:
         matches = linked.matches
@@ -518,7 +516,7 @@ def _records(
     return records
 
 
-def _with_decisions(linked: LinkedClasses, progress: Progress) -> tuple[tuple[Numbers, Numbers, Floats], Flags]:
+def _with_decisions(linked: LinkedClasses, progress: Progress) -> tuple[Matches, Flags]:
     """The candidate pairs and those that decisions joined, with their similarity, and which of them are links."""
     verified, size = linked.verified, len(linked.principal)
     candidates = verified.candidates
@@ -527,12 +525,12 @@ def _with_decisions(linked: LinkedClasses, progress: Progress) -> tuple[tuple[Nu
     _, first = np.unique(linked.decisions.left * size + linked.decisions.right, return_index=True)
     new = first[~known[first]]
     ones, others = linked.decisions.left[new], linked.decisions.right[new]
-    pairs = (
+    pairs = Matches(
         np.concatenate((left, ones)),
         np.concatenate((right, others)),
         np.concatenate((verified.similarity[linked.matches], verified.verifier.similarities(ones, others, progress))),
     )
-    return pairs, np.ones(len(pairs[0]), np.bool_)
+    return pairs, np.ones(len(pairs.left), np.bool_)
 
 
 def _class_groups(linked: LinkedClasses, sizes: Numbers) -> RowLists:

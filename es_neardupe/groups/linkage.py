@@ -321,6 +321,20 @@ def judge(
         yield GroupCohesion(int(below[number]), pairs - int(number_compared[number]))
 
 
+def cohesions_of(
+    groups: Groups,
+    known: Matches,
+    compare: Callable[[Positions, Positions], Floats],
+    *,
+    documents: Numbers,
+    minimum: float,
+) -> Iterator[GroupCohesion]:
+    """The cohesion of each group by its ``known`` pairs (``left < right``), which match or not, and by its other ones,
+    which ``compare`` compares, up to `MAX_PAIRS`. ``documents`` and ``minimum``: see `judge`."""
+    more = inner_pairs(groups, known.left, known.right, len(documents))
+    return judge(groups, known, (*more, compare(*more)), documents=documents, minimum=minimum)
+
+
 def bridges(
     groups: Groups, left: Numbers, right: Numbers, similarity: Floats, matches: Flags, *, size: int
 ) -> list[ChainBridges]:

@@ -392,7 +392,8 @@ def similarities_of(
     client: Client,
     scope: DocumentsInScope,
     validation: Validation,
-    pairs: tuple[Numbers, Numbers],
+    left: Numbers,
+    right: Numbers,
     *,
     progress: Progress,
 ) -> Floats:
@@ -401,7 +402,7 @@ def similarities_of(
     comparer = PairComparer(
         CurrentDocuments.of_scope(client, scope, function.fields), {"comparing members": function.measure}
     )
-    similarity: Floats = comparer.compare(*pairs, progress).similarity[0]
+    similarity: Floats = comparer.compare(left, right, progress).similarity[0]
     return similarity
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from es_neardupe.commands.duplicates.request_plan import SHARED, DuplicatesPlan
 from es_neardupe.commands.duplicates.results import GroupsOfPairs, PairsStageReport
 from es_neardupe.errors import IndexUnusable, SettingsError
 from es_neardupe.groups.build import groupings_of, previous_ids, record_of
-from es_neardupe.groups.linkage import assign_ids, inner_pairs, judge, principals_by, set_similarities
+from es_neardupe.groups.linkage import assign_ids, cohesions_of, principals_by, set_similarities
 from es_neardupe.groups.registry import GroupHistoryUpdate, GroupRecord, Registry
 from es_neardupe.groups.stars import Matches
 from es_neardupe.groups.write import changes, write_groups
@@ -175,11 +176,10 @@ def _form_groups(
     stored = {} if registry is None else registry.living()
     before = {id: record for id, record in stored.items() if record is not None}
     kept = ~(changed[result.pairs.left] | changed[result.pairs.right])
-    left, right = result.pairs.left[kept], result.pairs.right[kept]
-    similarity = result.pairs.similarity[kept].astype(np.float64)
-    members, to_principal = _star_groups(
-        corpus, Matches(left, right, similarity), ~changed, plan.validations[0].measure
+    matches = Matches(
+        result.pairs.left[kept], result.pairs.right[kept], result.pairs.similarity[kept].astype(np.float64)
     )
+    members, to_principal = _star_groups(corpus, matches, ~changed, plan.validations[0].measure)
     created = {id: record.created for id, record in before.items()}
     ids = assign_ids(
         members,
@@ -191,15 +191,9 @@ def _form_groups(
     )
     groupings = groupings_of(members, to_principal, ids)
     groups = [np.sort(members[number]) for number in np.flatnonzero(members.sizes > 1).tolist()]
-    more = inner_pairs(groups, left, right, len(corpus))
-    others = similarities_of(index.client, result.scope, plan.validations[0], more, progress=progress)
-    cohesions = judge(
-        groups,
-        (left, right, similarity),
-        (*more, others),
-        documents=np.ones(len(corpus), np.intp),
-        minimum=plan.validations[0].min,
-    )
+    compare = partial(similarities_of, index.client, result.scope, plan.validations[0], progress=progress)
+    documents = np.ones(len(corpus), np.intp)
+    cohesions = cohesions_of(groups, matches, compare, documents=documents, minimum=plan.validations[0].min)
     described = (
         record_of(corpus, groupings, rows, cohesion, texts=len(rows))
         for rows, cohesion in zip(groups, cohesions, strict=True)
