@@ -18,10 +18,9 @@ member is compared with
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
-from typing import Any
 
 import numpy as np
 
@@ -30,10 +29,9 @@ from es_neardupe.candidates.large_buckets import Bucket, LargeBuckets
 from es_neardupe.candidates.pair_arrays import DistinctPairs, buckets, first_with_all
 from es_neardupe.candidates.who_may_meet import DEFAULT_RULES, GroupRules
 from es_neardupe.display_text import beginning
-from es_neardupe.errors import CorruptFingerprint
 from es_neardupe.index.document_text import prepared_text
 from es_neardupe.index.index import Index
-from es_neardupe.index.stored_fields import decode_signature, stored_fields
+from es_neardupe.index.stored_fields import signature_of, stored_fields
 from es_neardupe.keys.arrays import I32, U64, Flags, Numbers, Octets, Positions
 from es_neardupe.keys.bands import chosen_bands, joint_key, joint_keys
 from es_neardupe.keys.hashing import stream
@@ -296,17 +294,10 @@ def read_signatures(index: Index, corpus: FingerprintColumns, classes: TextClass
     signatures = np.zeros((len(numbers), slots), np.uint8)
     references = (corpus.references[row] for row in classes.first_of(numbers).tolist())
     for place, hit in enumerate(index.documents.fetch(references, [index.fields.signature], batch=500)):
-        signature = b"" if hit is None else _signature(stored_fields(hit.source, index.settings.prefix))
+        signature = b"" if hit is None else signature_of(stored_fields(hit.source, index.settings.prefix))
         if len(signature) == slots:
             signatures[place] = np.frombuffer(signature, np.uint8)
     return signatures
-
-
-def _signature(stored: Mapping[str, Any]) -> bytes:
-    try:
-        return decode_signature(stored)
-    except CorruptFingerprint:
-        return b""
 
 
 def _passage(index: Index, corpus: FingerprintColumns, classes: TextClasses, sample: Sequence[int]) -> str:
