@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from html import unescape
 from typing import NamedTuple
 
-from es_neardupe.keys.prepare.html_guard import MAX_CHARACTERS, names
+from es_neardupe.keys.prepare.html_guard import CHARACTER_REFERENCE, MAX_CHARACTERS, names
 from es_neardupe.keys.prepare.placed import PlacedPiece, PlacedText
 
 LEVELS = 4
@@ -37,7 +37,6 @@ _SCRIPT = re.compile("(?ai)<script")
 _OF_JSON = re.compile(r"\\(?:u003|(?<=<\\)/)")
 _BLANKS = "\t\n\f\r "
 
-_REFERENCE = re.compile(r"&(?:#[0-9]+;?|#[xX][0-9a-fA-F]+;?|[A-Za-z][0-9A-Za-z]*;?)")
 _ESCAPE = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\[^u]")
 
 
@@ -93,7 +92,7 @@ def _content(value: str) -> _Content | None:
     if not _AFTER.fullmatch(value, end) or "&" not in value[start:end]:
         return None
     text = unescape(value[start:end])
-    found = _Content(start, end, text, _REFERENCE, unescape)
+    found = _Content(start, end, text, CHARACTER_REFERENCE, unescape)
     return found if _is_markup(text) and not _is_shown(value, start) else None
 
 

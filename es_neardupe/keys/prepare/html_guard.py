@@ -29,6 +29,7 @@ _ATTRIBUTES = (
 _ATTRIBUTE = re.compile(_ATTRIBUTES)
 MARKUP = re.compile(r"(?ais)<!--.*?(?:--!?>|\Z)|<(/?)([a-z][^\t\n\f\r />]*)((?:" + _ATTRIBUTES + r")*)([\t\n\f\r /]*)")
 """A comment, or a tag without its last character: its slash, name, attributes, and blanks."""
+CHARACTER_REFERENCE = re.compile(r"&(?:#[0-9]+;?|#[xX][0-9a-fA-F]+;?|[A-Za-z][0-9A-Za-z]*;?)")
 _LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
 _END_OF = {"script": re.compile(r"(?ai)</script"), "style": re.compile(r"(?ai)</style")}
 _VOID = names("area base basefont bgsound br col embed frame hr img input keygen link meta param source track wbr")

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from html import unescape
 
-from es_neardupe.keys.prepare.html_guard import MARKUP, plain_parts
+from es_neardupe.keys.prepare.html_guard import CHARACTER_REFERENCE, MARKUP, plain_parts
 from es_neardupe.keys.prepare.html_page import Kept, Page
 from es_neardupe.keys.prepare.placed import PlacedPiece, PlacedText
 
@@ -22,7 +22,6 @@ _RAW_END = {
     for name in ("script", "style", "title", "textarea", "xmp", "iframe", "noembed", "noframes")
 }
 _WITH_REFERENCES = ("title", "textarea")
-_REFERENCE = re.compile(r"&(?:#[0-9]+;?|#[xX][0-9a-fA-F]+;?|[A-Za-z][0-9A-Za-z]*;?)")
 _WORD = re.compile(r"[^\t\n\f\r ]+")
 _TIDY_WORD = re.compile(r"\S+")
 _DIGITS = "".join(map(chr, range(0xE000, 0xE00A)))
@@ -136,7 +135,7 @@ class _Source:
 def _references(html: str, start: int, end: int) -> list[PlacedPiece]:
     """A part of the source as pieces, with what its references stand for."""
     pieces = []
-    for reference in _REFERENCE.finditer(html, start, end):
+    for reference in CHARACTER_REFERENCE.finditer(html, start, end):
         if (text := unescape(reference[0])) != reference[0]:
             if reference.start() > start:
                 pieces.append(PlacedPiece(html[start : reference.start()], start, reference.start()))
