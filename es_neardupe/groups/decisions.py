@@ -10,7 +10,6 @@ A decision between texts waits for `group` until a run has applied it.
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -29,6 +28,7 @@ from es_neardupe.index.hidden_indices import HiddenIndex, HiddenStore, StoredDoc
 from es_neardupe.index.index import Index
 from es_neardupe.index.migration_state import replaced_prefix
 from es_neardupe.index.queries import MAX_TERMS, all_of
+from es_neardupe.index.stored_fields import is_hash
 from es_neardupe.keys.arrays import Bytes, Flags
 from es_neardupe.keys.text import hash_text, packed_hashes
 from es_neardupe.progress import Progress, silent, tracked
@@ -43,7 +43,6 @@ MAX_TEXTS = 1000
 """Texts in one decision."""
 
 _PAGE = 10_000
-_HASH = re.compile("[0-9a-f]{32}")
 _VERDICTS = ("low", "high", "verdict", "author", "at")
 _MAX_NOTE = 4000
 _MAX_NAME = 200
@@ -382,7 +381,7 @@ class Decisions:
             query = all_of(*_HOLDING, _DECIDING, None if chunk is None else _about(chunk))
             keys = self._store.buckets(query, {name: name for name in _VERDICTS})
             for key in tracked(keys, progress, "decisions", None):
-                if _HASH.fullmatch(key["low"]) and _HASH.fullmatch(key["high"]):  # any client can write documents
+                if is_hash(key["low"]) and is_hash(key["high"]):  # any client can write documents
                     found[key["low"], key["high"]][key["author"]] = int(key["at"]), Verdict(key["verdict"])
             for one in self._of_several(query):
                 for pair, verdict in one.pairs():
@@ -403,7 +402,7 @@ class Decisions:
         if self._store.refreshed():
             query = all_of(*_HOLDING, {"term": {"verdict": Verdict.KEEP.value}})
             for key in self._store.buckets(query, {"content": "contents", "author": "author"}):
-                if _HASH.fullmatch(key["content"]):
+                if is_hash(key["content"]):
                     found[key["content"]].add(key["author"])
         return found
 
@@ -563,7 +562,7 @@ def _decision(source: Mapping[str, Any]) -> Decision | None:
         parts["parts"] = [one.get("part") for one in seen] if source["verdict"] == Verdict.SPLIT.value else None
         found = _DECISIONS.read(parts)
         possible = 1 + found.verdict.decides <= len(found.contents) <= MAX_TEXTS
-        return found if possible and all(map(_HASH.fullmatch, found.contents)) else None
+        return found if possible and all(map(is_hash, found.contents)) else None
     except (KeyError, TypeError, AttributeError, ValueError):
         return None
 

@@ -11,7 +11,7 @@ import re
 import secrets
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
-from typing import Any
+from typing import Any, TypeGuard
 
 import xxhash
 
@@ -19,7 +19,7 @@ from es_neardupe.errors import CorruptFingerprint
 from es_neardupe.records import Fingerprint, Grouping, State
 
 KEY_LENGTH = 8
-_CONTENT = re.compile(r"[0-9a-f]{32}")
+_HASH = re.compile(r"[0-9a-f]{32}")
 _SAMPLE = re.compile(r"[A-Za-z0-9_-]{8}")
 _URL_SAFE = bytes.maketrans(b"+/", b"-_")
 _GROUP = re.compile(r"[A-Za-z0-9_-]{16}")
@@ -163,10 +163,15 @@ def count_of(stored: Mapping[str, Any], name: str) -> int:
         return 0
 
 
+def is_hash(value: object) -> TypeGuard[str]:
+    """Whether a value is a content hash, or the hash of another text: 32 hexadecimal digits."""
+    return isinstance(value, str) and _HASH.fullmatch(value) is not None
+
+
 def content_of(stored: Mapping[str, Any]) -> str:
     """The stored content hash; "" for any other value."""
     content = stored.get("content")
-    return content if isinstance(content, str) and _CONTENT.fullmatch(content) else ""
+    return content if is_hash(content) else ""
 
 
 def text_bytes(tokens: int) -> int:
@@ -186,7 +191,7 @@ def _content(value: object, state: State) -> str:
         if value:
             raise ValueError(f"a content hash in state {state.value}")
         return ""
-    if not _CONTENT.fullmatch(text := _string(value)):
+    if not is_hash(text := _string(value)):
         raise ValueError(f"{text!r:.40} is not a content hash")
     return text
 

@@ -6,7 +6,6 @@ The id of an entry is derived from the addresses of its documents, so a pair has
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from es_neardupe.errors import Forbidden, SettingsError
 from es_neardupe.index import queries
 from es_neardupe.index.hidden_indices import HiddenIndex, HiddenStore
 from es_neardupe.index.index import Index
+from es_neardupe.index.stored_fields import is_hash
 from es_neardupe.keys.arrays import Bytes, Flags, Floats
 from es_neardupe.keys.text import packed_hashes
 from es_neardupe.progress import Progress, silent, tracked
@@ -36,7 +36,6 @@ _ENTRY_FIELDS = ["content_a", "content_b", "scheme", "measure", "min", "max", "v
 VERDICTS = (None, "same", "different")
 """Verdicts by their numbers in arrays."""
 
-_HASH = re.compile("[0-9a-f]{32}")
 _PAGE = 5000
 
 _ABOUT = 1000
@@ -116,7 +115,7 @@ def _is_valid(hit: Hit) -> bool:
     names = source.get("scheme"), source.get("measure")
     numbers = [source.get(name) for name in ("min", "max")]
     return (
-        all(isinstance(one, str) and _HASH.fullmatch(one) for one in hashes)
+        all(map(is_hash, hashes))
         and all(isinstance(one, str) for one in names)
         and all(isinstance(one, int | float) and 0 <= one < 2 for one in numbers)  # a sum of weights may be above 1
         and source.get("verdict") in VERDICTS
