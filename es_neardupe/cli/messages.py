@@ -61,6 +61,20 @@ def warn_of_unprocessed(number: int, index: str, *, missing_in: str = "", noun: 
         warn(f"{documents}: run `{command('enrich', index)}`.")
 
 
+def warn_of_stale(number: int, index: str, *, noun: str = "document") -> None:
+    """Warn of documents whose texts are not those of their keys any more."""
+    if number:
+        changed = counted(number, f"{noun} changed since it got its keys", f"{noun}s changed since they got their keys")
+        warn(f"{changed}: run `{command('enrich', index)}`.")
+
+
+def warn_of_corrupt(number: int, index: str) -> None:
+    """Warn of documents whose keys cannot be read."""
+    if number:
+        documents = counted(number, "document has unreadable keys", "documents have unreadable keys")
+        warn(f"{documents}: run `{command('enrich', index)} --all`.")
+
+
 def rules_of_last_run(index: Index) -> RunRules | None:
     """The rules of the last run of ``group``; None if there was none, or if this user may not read them."""
     from es_neardupe.errors import Forbidden, NameTaken, SettingsError

@@ -8,11 +8,18 @@ from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson, IndexName, Output
 from es_neardupe.cli.connection import open_index
 from es_neardupe.cli.derived import with_options_of
-from es_neardupe.cli.messages import range_text, say_measure, warn_of_buckets, warn_of_detection, warn_of_unprocessed
+from es_neardupe.cli.messages import (
+    range_text,
+    say_measure,
+    warn_of_buckets,
+    warn_of_detection,
+    warn_of_stale,
+    warn_of_unprocessed,
+)
 from es_neardupe.cli.output import check_output, print_json, print_table, progress_bars, say, warn, write_output
 from es_neardupe.commands.documents import documents as library
 from es_neardupe.options import DEFAULT_PREFIX
-from es_neardupe.wording import command, counted
+from es_neardupe.wording import counted
 
 
 @with_options_of(library)
@@ -61,7 +68,5 @@ def documents(
     warn_of_buckets(found.skipped, found.large_buckets)
     if found.without:
         warn(f"{counted(found.without, 'chunk has', 'chunks have')} no value of {found.by}: left out.")
-    if found.stale:
-        chunks = counted(found.stale, "chunk changed since it got its keys", "chunks changed since they got their keys")
-        warn(f"{chunks}: run `{command('enrich', index)}`.")
+    warn_of_stale(found.stale, index, noun="chunk")
     warn_of_unprocessed(found.unprocessed, index, missing_in="pair", noun="chunk")

@@ -26,7 +26,9 @@ from es_neardupe.cli.messages import (
     show_left,
     warn_of_boilerplate,
     warn_of_buckets,
+    warn_of_corrupt,
     warn_of_detection,
+    warn_of_stale,
     warn_of_texts,
     warn_of_unprocessed,
 )
@@ -246,18 +248,8 @@ def _warn_of_groups(report: GroupReport) -> None:
             f"{counted(mirrored.left, 'document changed before its', 'documents changed before their')} group id was "
             f"written: run enrich and group."
         )
-    if scope.stale:
-        documents = counted(
-            scope.stale,
-            "document changed since it got its keys",
-            "documents changed since they got their keys",
-        )
-        warn(f"{documents}: run `{command('enrich', name)}`.")
-    if scope.corrupt:
-        warn(
-            f"{counted(scope.corrupt, 'document has unreadable keys', 'documents have unreadable keys')}: run "
-            f"`{command('enrich', name)} --all`."
-        )
+    warn_of_stale(scope.stale, name)
+    warn_of_corrupt(scope.corrupt, name)
     warn_of_buckets(report.pairs.skipped, report.pairs.large_buckets)
     if report.decisions.unsatisfied:
         warn(

@@ -17,6 +17,7 @@ from es_neardupe.cli.messages import (
     warn_of_boilerplate,
     warn_of_buckets,
     warn_of_detection,
+    warn_of_stale,
     warn_of_unprocessed,
 )
 from es_neardupe.cli.output import (
@@ -34,7 +35,7 @@ from es_neardupe.commands.pairs import pairs as library
 from es_neardupe.display_text import named
 from es_neardupe.json_results import by_measure
 from es_neardupe.options import DEFAULT_PREFIX
-from es_neardupe.wording import command, counted
+from es_neardupe.wording import counted
 
 if TYPE_CHECKING:
     from es_neardupe.commands.pairs.report import Pair
@@ -93,13 +94,7 @@ def pairs(
     if found.texts_cut:
         texts = counted(found.texts_cut, "text was", "texts were")
         warn(f"{texts} cut after {MAX_SHOWN:,} characters: --whole-fields shows them whole.")
-    if found.stale:
-        documents = counted(
-            found.stale,
-            "document changed since it got its keys",
-            "documents changed since they got their keys",
-        )
-        warn(f"{documents}: run `{command('enrich', index)}`.")
+    warn_of_stale(found.stale, index)
     warn_of_unprocessed(found.unprocessed, index, missing_in="pair")
 
 

@@ -8,11 +8,11 @@ from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson, IndexName
 from es_neardupe.cli.connection import open_index
 from es_neardupe.cli.derived import with_options_of
-from es_neardupe.cli.messages import range_text, warn_of_detection, warn_of_unprocessed
-from es_neardupe.cli.output import print_json, print_table, progress_bars, say, warn
+from es_neardupe.cli.messages import range_text, warn_of_corrupt, warn_of_detection, warn_of_unprocessed
+from es_neardupe.cli.output import print_json, print_table, progress_bars, say
 from es_neardupe.commands.what_if import what_if as library
 from es_neardupe.options import DEFAULT_PREFIX
-from es_neardupe.wording import command, counted
+from es_neardupe.wording import counted
 
 if TYPE_CHECKING:
     from es_neardupe.commands.what_if.steps import WhatIfReport
@@ -63,9 +63,5 @@ def _warn(found: WhatIfReport) -> None:
     for one in found.thresholds:
         warn_of_detection(one.min, one.detection, one.detection_cases)
     name = found.index
-    if found.corrupt:
-        warn(
-            f"{counted(found.corrupt, 'document has unreadable keys', 'documents have unreadable keys')}: run "
-            f"`{command('enrich', name)} --all`."
-        )
+    warn_of_corrupt(found.corrupt, name)
     warn_of_unprocessed(found.unprocessed, name, missing_in="group")
