@@ -446,11 +446,15 @@ def changes(index: Index) -> Iterator[Check]:
             message = f"it is unknown which documents of {name} have changed ({reason}): {enrich}, which reads all"
             yield Check("changes", "warning", message)
         if written:
-            these, them = counted(written, "document was", "documents were"), "it" if written == 1 else "them"
-            message = f"{these} written since the last enrich: {enrich}, which reads {them}"
-            yield Check("changes", "warning", message)
+            yield _written(written, enrich)
         if not (unknown or written):
             yield Check("changes", "ok", "no text has changed since it got its keys")
+
+
+def _written(number: int, enrich: str) -> Check:
+    """Documents that were written since the last `enrich`."""
+    these, them = counted(number, "document was", "documents were"), "it" if number == 1 else "them"
+    return Check("changes", "warning", f"{these} written since the last enrich: {enrich}, which reads {them}")
 
 
 def _changes_of_sidecar(index: Index) -> Iterator[Check]:
@@ -463,9 +467,7 @@ def _changes_of_sidecar(index: Index) -> Iterator[Check]:
             entries = counted(deleted, "entry is that of a deleted document", "entries are those of deleted documents")
             yield Check("changes", "warning", f"{entries}: {enrich}, then `group`")
         elif not feed.unknown_changes() and (written := written_since_enrich(index, feed)):
-            these, them = counted(written, "document was", "documents were"), "it" if written == 1 else "them"
-            message = f"{these} written since the last enrich: {enrich}, which reads {them}"
-            yield Check("changes", "warning", message)
+            yield _written(written, enrich)
 
 
 def groups(index: Index) -> Iterator[Check]:
