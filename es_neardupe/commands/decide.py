@@ -270,9 +270,7 @@ def _made(
     if verdict is Verdict.KEEP or not others:
         return [Decision(verdict, (first.content,), (first.address,), author, at, note).checked()]
     if verdict.decides and (copies := [one for one in others if one.content == first.content]):
-        raise SettingsError(
-            f"{_names((copies[0].address, first.address))} are exact copies: copies are always in one group."
-        )
+        raise _exact_copies(copies[0], first)
     scheme, fields = index.settings.scheme, TextFields.of(index.settings)
     measure = Measure(shingle=scheme.shingle, unit=scheme.unit)
     right = np.arange(1, len(texts))
@@ -294,6 +292,11 @@ def _made(
     )
 
 
+def _exact_copies(one: _Text, other: _Text) -> SettingsError:
+    """The error for copies that a decision cannot part."""
+    return SettingsError(f"{_names((one.address, other.address))} are exact copies: copies are always in one group.")
+
+
 def _divided(
     index: Index, texts: Sequence[_Text], numbers: Sequence[int], *, author: str, note: str | None, at: str
 ) -> Decision:
@@ -303,9 +306,7 @@ def _divided(
     for one, number in zip(texts, numbers, strict=True):
         first, part = parts.setdefault(one.content, (one, number))
         if part != number:
-            raise SettingsError(
-                f"{_names((first.address, one.address))} are exact copies: copies are always in one group."
-            )
+            raise _exact_copies(first, one)
     if len(parts) < 2:
         raise SettingsError("A decision needs two documents with different texts: copies are always in one group.")
     used = {part: number for number, part in enumerate(dict.fromkeys(part for _, part in parts.values()), 1)}
