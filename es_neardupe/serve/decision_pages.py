@@ -233,7 +233,7 @@ def _asked(
         raise SettingsError("Choose the one document to keep.")
     if verdict == "split" or (numbers and any(numbers)):
         if len(numbers) != len(given):
-            raise SettingsError("The form is not complete: open the page again.")
+            raise _incomplete()
         by_part: dict[str, list[Address]] = {}
         for (address, _), number in zip(given, numbers, strict=True):
             if number:
@@ -268,11 +268,15 @@ def _decide(index: Index, asked: DecisionRequest, author: str, *, dry_run: bool 
     return decide(index, parts=asked.parts, author=author, note=asked.note, seen=asked.seen, dry_run=dry_run)
 
 
+def _incomplete() -> SettingsError:
+    return SettingsError("The form is not complete: open the page again.")
+
+
 def _document(given: str) -> tuple[Address, str]:
     content, _, address = given.partition(" ")
     index, _, id = address.partition(" ")
     if not (content and index and id):
-        raise SettingsError("The form is not complete: open the page again.")
+        raise _incomplete()
     return Address(index, id), content
 
 
