@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp
 
 from es_neardupe.display_text import validation_message
-from es_neardupe.errors import LoginRefused, NeardupeError, SettingsError
+from es_neardupe.errors import Forbidden, LoginRefused, NeardupeError, SettingsError
 from es_neardupe.groups.reviewed import ReviewedGroups
 from es_neardupe.index.index import Index, opened
 from es_neardupe.lists import as_list
@@ -24,7 +24,7 @@ from es_neardupe.pages.site import error_page
 from es_neardupe.serve.answers import problem, refusal, status_of
 from es_neardupe.serve.decision_pages import REVIEWER, decision_pages
 from es_neardupe.serve.document_pages import document_pages
-from es_neardupe.serve.guard import INTERFACE, Guard, Keys, is_of_interface, login_required, same
+from es_neardupe.serve.guard import INTERFACE, Guard, Keys, check_form, is_of_interface, login_required
 from es_neardupe.serve.http_interface import http_interface
 from es_neardupe.serve.site_pages import site_pages
 from es_neardupe.server.drivers.driver import user_name
@@ -120,8 +120,10 @@ def asgi(
 
     @app.post("/sign-out")
     def sign_out(request: Request, csrf: Annotated[str, Form()] = "") -> Response:
-        if not same(csrf, site(request).csrf):
-            return PlainTextResponse("The form is not from this application: open the page again.\n", 403)
+        try:
+            check_form(csrf, site(request).csrf)
+        except Forbidden as error:
+            return PlainTextResponse(f"{error}\n", error.status)
         answer = RedirectResponse(site(request).link("/"), status_code=303)
         answer.delete_cookie(keys.cookie_name, path=request.scope.get("root_path") or "/")
         return answer

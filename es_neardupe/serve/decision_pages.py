@@ -11,7 +11,7 @@ from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 
 from es_neardupe.commands.decide import DecisionReport, decide, withdraw
-from es_neardupe.errors import Forbidden, SettingsError
+from es_neardupe.errors import SettingsError
 from es_neardupe.groups.decisions import Decisions, Verdict
 from es_neardupe.groups.reviewed import ReviewedGroups, is_open
 from es_neardupe.index.index import Index, opened
@@ -22,7 +22,7 @@ from es_neardupe.pages.application import Site
 from es_neardupe.pages.decisions import DecisionRequest, decision_preview_page, decisions_page
 from es_neardupe.records import Address
 from es_neardupe.serve.answers import page_answer
-from es_neardupe.serve.guard import same
+from es_neardupe.serve.guard import check_form
 from es_neardupe.serve.site_pages import PATIENCE
 from es_neardupe.server.bulk import chunked
 from es_neardupe.tables import Cell, Table, check_format, has_format
@@ -193,8 +193,7 @@ def _named(request: Request, name: str, there: str) -> Response:
 def _check(request: Request, current: Site, csrf: str, group: str = "", page: str = "") -> None:
     """Raises `Forbidden` if a form is from elsewhere. The page of an error has a link back to the page of the form."""
     request.state.back = current.back_link(page, group) if group or page else None
-    if not same(csrf, current.csrf):
-        raise Forbidden("The form is not from this application: open the page again.", status=403)
+    check_form(csrf, current.csrf)
 
 
 def _preview(

@@ -20,7 +20,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from es_neardupe.errors import SettingsError
+from es_neardupe.errors import Forbidden, SettingsError
 from es_neardupe.serve.answers import problem
 
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
@@ -102,6 +102,12 @@ class Keys:
 def same(given: str, secret: str) -> bool:
     """Whether both are equal; takes the same time for each wrong value."""
     return secrets.compare_digest(given.encode("utf-8", "surrogateescape"), secret.encode())
+
+
+def check_form(given: str, secret: str) -> None:
+    """Raise `Forbidden` unless the form has the secret of the pages of the reader."""
+    if not same(given, secret):
+        raise Forbidden("The form is not from this application: open the page again.", status=403)
 
 
 def host_of(netloc: str) -> str:
