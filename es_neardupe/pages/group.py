@@ -232,7 +232,7 @@ def _values(site: Site, texts: CollatedTexts, findings: GroupFindings) -> dict[s
         "table": _table(all_texts, differences[:TABLE_PLACES]) if len(all_texts) > 2 else [],
         "table_places": differences[:TABLE_PLACES],
         "rail": _by_reading(all_texts, differences) if len(all_texts) > COLUMNS else [],
-        "data": _data(marked, rows),
+        "data": _data(marked),
         "max_words": MAX_WORDS,
         "max_related": MAX_RELATED,
         "name_of": site.name,
@@ -420,7 +420,7 @@ def _table(
     return [(text, [column[number] for column in columns]) for number, text in enumerate(texts)]
 
 
-def _data(marked: Sequence[tuple[WeighedPlace, DifferenceRow]], rows: Sequence[WeighedPlace]) -> dict[str, Any]:
+def _data(marked: Sequence[tuple[WeighedPlace, DifferenceRow]]) -> dict[str, Any]:
     """For the script: what each text reads in each place."""
     data: dict[str, Any] = {}
     for place, one in marked:
