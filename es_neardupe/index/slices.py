@@ -47,11 +47,12 @@ def read_slices(
     return in_threads([partial(read, shard, one) for shard in shards for one in parts], number)
 
 
-def random_hits(
-    documents: Documents, scope: Mapping[str, Any], size: int, source: Sequence[str] | bool, *, seed: int = 1
-) -> list[Hit]:
+_SEED = 1
+
+
+def random_hits(documents: Documents, scope: Mapping[str, Any], size: int, source: Sequence[str] | bool) -> list[Hit]:
     """Random documents of the scope, chosen by the server: the same ones as long as the index does not change."""
-    body = queries.sample(scope, size, seed) | {"_source": source if isinstance(source, bool) else list(source)}
+    body = queries.sample(scope, size, _SEED) | {"_source": source if isinstance(source, bool) else list(source)}
     return [
         Hit(hit["_index"], hit["_id"], hit.get("_routing"), None, None, hit.get("_source", {}))
         for hit in documents.search(body)["hits"]["hits"]
