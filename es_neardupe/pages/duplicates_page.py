@@ -216,11 +216,9 @@ def listed_pairs(pairs: Sequence[DocumentPair]) -> list[DocumentPair]:
     return _both_ends(pairs, MAX_LISTED)
 
 
-def opened_pairs(
-    listed: Sequence[DocumentPair], contents: Mapping[Address, str], opened: int = MAX_OPENED
-) -> list[DocumentPair]:
+def opened_pairs(listed: Sequence[DocumentPair], contents: Mapping[Address, str]) -> list[DocumentPair]:
     """Of the `listed_pairs`, those that a page shows with their texts."""
-    return [one.pair for one in _both_ends(_folded(enumerate(listed), contents), opened)]
+    return [one.pair for one in _both_ends(_folded(enumerate(listed), contents), MAX_OPENED)]
 
 
 def _both_ends(items: Sequence[_Item], maximum: int) -> list[_Item]:
