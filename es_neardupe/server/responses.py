@@ -268,11 +268,15 @@ def _dicts(value: Any) -> list[dict[str, Any]]:
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
-def _one_line(text: str, longest: int = 300) -> str:
+_MAX_LINE = 300
+"""Maximum number of characters of a reason."""
+
+
+def _one_line(text: str) -> str:
     """One line; a long text loses its middle: a reason begins with the request, and often ends with the cause."""
     line = re.sub(r"\s+", " ", text).strip()
-    half = longest // 2
-    return line if len(line) <= longest else f"{line[: half - 1]}…{line[-half:]}"
+    half = _MAX_LINE // 2
+    return line if len(line) <= _MAX_LINE else f"{line[: half - 1]}…{line[-half:]}"
 
 
 def hit_of(raw: Mapping[str, Any], shard: int | None = None) -> Hit:
