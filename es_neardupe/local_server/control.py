@@ -250,21 +250,24 @@ def _name(server: Node | Launch) -> str:
 _OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
-def is_ready(url: str, pid: int, *, wait: float = 1.0) -> bool:
-    """Whether the cluster of this process is yellow or green, or becomes so within ``wait`` seconds.
+_WAIT = 1.0
+"""Seconds in which a cluster may become ready."""
+
+
+def is_ready(url: str, pid: int) -> bool:
+    """Whether the cluster of this process is yellow or green, or becomes so within `_WAIT` seconds.
 
     The process id is compared because two servers that start at the same time can choose the same port: only one gets
     it.
     """
-    return _ready_at(url, wait=wait) == pid
+    return _ready_at(url) == pid
 
 
-def _ready_at(url: str, *, wait: float = 1.0) -> int | None:
-    """The id of the process at a URL, if its cluster is yellow or green, or becomes so within ``wait`` seconds; else
-    None."""
-    health = f"{url}/_cluster/health?wait_for_status=yellow&timeout={int(wait * 1000)}ms"
+def _ready_at(url: str) -> int | None:
+    """The id of the process at a URL, if its cluster is ready; else None. See `is_ready`."""
+    health = f"{url}/_cluster/health?wait_for_status=yellow&timeout={int(_WAIT * 1000)}ms"
     try:
-        with _OPENER.open(health, timeout=wait + 2) as answer:
+        with _OPENER.open(health, timeout=_WAIT + 2) as answer:
             return _pid_at(url) if answer.status == 200 else None
     except (OSError, http.client.HTTPException, ValueError, LookupError):
         return None
