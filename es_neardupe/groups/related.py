@@ -34,7 +34,7 @@ def related_groups(index: Index, group: str) -> list[Group]:
 
 def linked_groups(index: Index, group: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The ids of the other groups of two or more documents that are related to a group: by matches, and only by the
-    same form. None if this user may not read the registry."""
+    same form. Both are empty if this user may not read the registry."""
     try:
         clusters = Registry(index).clusters([group]).values()
     except Forbidden:
