@@ -88,13 +88,15 @@ def rules_of_last_run(index: Index) -> RunRules | None:
     return None if last is None else last.rules
 
 
-def warn_of_boilerplate(index: str, found: Boilerplate, *, mend: str | None = "--ignore-common auto") -> None:
-    """Warn of clusters that only boilerplate holds together, and name the options that compare them by the rest; None:
-    groups are compared so already."""
+def warn_of_boilerplate(index: str, found: Boilerplate, *, group_options: str | None = "--ignore-common auto") -> None:
+    """Warn of clusters that only boilerplate holds together. ``group_options``: those of ``group`` that compare them by
+    the rest; None: the last run had them already."""
     if not found.clusters:
         return
     examined = counted(found.examined, "cluster")
-    remedy = "the last run of `group` left it out" if mend is None else f"run `{command('group', index)} {mend}`"
+    remedy = "the last run of `group` left it out"
+    if group_options is not None:
+        remedy = f"run `{command('group', index)} {group_options}`"
     warn(
         f"Of {examined} of five texts and more, {found.clusters:,} with {counted(found.documents, 'document')} "
         f"{'is' if found.clusters == 1 else 'are'} held together only by boilerplate: {remedy}."

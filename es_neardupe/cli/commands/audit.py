@@ -76,7 +76,9 @@ def audit(
     if report.boilerplate.clusters:
         rules = rules_of_last_run(opened)
         left_out = rules is not None and rules.match.ignore_common is not None
-        warn_of_boilerplate(report.index, report.boilerplate, mend=None if left_out else "--ignore-common auto")
+        warn_of_boilerplate(
+            report.index, report.boilerplate, group_options=None if left_out else "--ignore-common auto"
+        )
     if report.denied:
         raise typer.Exit(ExitCode.FAILED)
 

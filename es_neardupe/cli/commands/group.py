@@ -264,4 +264,4 @@ def _warn_of_groups(report: GroupReport) -> None:
         )
     warn_of_texts(name, report.unprepared, report.unsuited)
     _say_what_keeps_apart(name, report.groups.looked_at.facts, report.rules.group.across)
-    warn_of_boilerplate(name, report.boilerplate, mend=_without_boilerplate(report.rules.match))
+    warn_of_boilerplate(name, report.boilerplate, group_options=_without_boilerplate(report.rules.match))
