@@ -147,7 +147,7 @@ def choose_scope(
         are = "is" if waiting == 1 else "are"
         reason = f"{waiting:,} of {counted(documents, 'document')} {are} new or changed"
     if reason is not None or last is None:
-        return RunScope(True, str(reason), documents, settled)
+        return RunScope(whole=True, reason=str(reason), documents=documents, settled=settled)
     lost = (found["principals"], found["members"]) != (last.principals, last.members)
     lost = lost and not (feed is not None and feed.all_kept)  # changed documents are missing from the counts
     unreadable: frozenset[str] = frozenset()
@@ -179,16 +179,16 @@ def choose_scope(
         reason += f", {counted(len(decisions.versions), 'new decision')}"
     altered = lost or bool(changed or other_fields or decisions)
     return RunScope(
-        False,
-        reason,
-        documents,
-        settled,
-        seeds,
-        altered,
-        related,
-        unreadable,
-        last.unsatisfied,
-        last.clusters or ClusterSum(),
+        whole=False,
+        reason=reason,
+        documents=documents,
+        settled=settled,
+        seeds=seeds,
+        changed=altered,
+        broken=related,
+        damaged=unreadable,
+        unsatisfied=last.unsatisfied,
+        clusters=last.clusters or ClusterSum(),
     )
 
 
