@@ -132,20 +132,7 @@ def choose_scope(
     different = _differences(last, rules, run.evidence is not None)
     noted, uuids = (last.indices if last else {}), index.target.uuids
     settled = last is not None and last.finished and last.rules == rules and not different and noted == uuids
-    reason = _why_whole(
-        last, different, rebuild, copied=last is None and found["members"] > 0 and registry.version() is None
-    )
-    if reason is None and last is not None and damaged_clusters(registry, last, read=check):
-        reason = "records of related groups were changed or deleted"
-    if reason is None and (copied := _copied(index, noted)):
-        reason = f"restored or copied since the last run: {', '.join(copied)}"
-    if reason is None and not run.criterion.measure.copies_are_equal:
-        reason = "the measure uses more than the words that keys are made from"
-    if reason is None:
-        reason = why_unnoticed(feed, noted) or why_unnoticed(field_feed, noted)
-    if reason is None and waiting > _MAX_WAITING * documents:
-        are = "is" if waiting == 1 else "are"
-        reason = f"{waiting:,} of {counted(documents, 'document')} {are} new or changed"
+    reason = "rebuild requested" if rebuild else next(_why_whole(run, last, different, found, read=check), None)
     if reason is not None or last is None:
         return RunScope(whole=True, reason=str(reason), documents=documents, settled=settled)
     lost = (found["principals"], found["members"]) != (last.principals, last.members)
@@ -204,21 +191,36 @@ def _with_content(index: Index, contents: Sequence[str]) -> dict[str, Any]:
     return {"terms": {index.fields.content: list(contents)}}
 
 
-def _why_whole(last: LastRun | None, different: Sequence[str], rebuild: bool, *, copied: bool) -> str | None:
-    """Why the run must process all documents; None if a part is enough. ``copied``: whether the documents have groups,
-    though no run is known."""
-    if rebuild:
-        return "rebuild requested"
+def _why_whole(
+    run: GroupRun, last: LastRun | None, different: Sequence[str], found: Mapping[str, int], *, read: bool
+) -> Iterator[str]:
+    """Reasons why the run must process all documents; none if a part is enough. Each is looked for when it is asked
+    for. ``different``: settings of the last run; ``found``: see `counted_documents`; ``read``: see `damaged_clusters`.
+    """
     if last is None:
         earlier = (
             "rules, histories and decisions of reviewers about the groups that its documents have are not known here"
         )
-        return f"the first run; {earlier}" if copied else "the first run"
+        copied = found["members"] > 0 and run.registry.version() is None
+        yield f"the first run; {earlier}" if copied else "the first run"
+        return
     if not last.finished:
-        return "the last run did not finish"
+        yield "the last run did not finish"
     if different:
-        return f"the last run had other settings: {', '.join(different)}"
-    return None
+        yield f"the last run had other settings: {', '.join(different)}"
+    if damaged_clusters(run.registry, last, read=read):
+        yield "records of related groups were changed or deleted"
+    if others := _copied(run.index, last.indices):
+        yield f"restored or copied since the last run: {', '.join(others)}"
+    if not run.criterion.measure.copies_are_equal:
+        yield "the measure uses more than the words that keys are made from"
+    for feed in (run.feed, run.field_feed):
+        if unnoticed := why_unnoticed(feed, last.indices):
+            yield unnoticed
+    documents, waiting = found["documents"], found["waiting"]
+    if waiting > _MAX_WAITING * documents:
+        are = "is" if waiting == 1 else "are"
+        yield f"{waiting:,} of {counted(documents, 'document')} {are} new or changed"
 
 
 def _differences(last: LastRun | None, rules: RunRules, evidence: bool) -> list[str]:
