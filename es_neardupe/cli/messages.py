@@ -328,7 +328,7 @@ def fail_on(refused: int, refusals: tuple[str, ...], one: str = "document", many
         raise typer.Exit(ExitCode.FAILED)
 
 
-def range_text(measure: str, minimum: float, maximum: float) -> str:
+def match_range(measure: str, minimum: float, maximum: float) -> str:
     """The condition for a match in words, such as "at least 0.8 similar"."""
     range = f"at least {minimum:g} similar" if maximum >= 1 else f"{minimum:g} to {maximum:g} similar"
     return range if measure == "resemblance" else f"{range} by {measure}"

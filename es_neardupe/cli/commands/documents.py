@@ -9,7 +9,7 @@ from es_neardupe.cli.arguments import AsJson, IndexName, Output
 from es_neardupe.cli.connection import open_index
 from es_neardupe.cli.derived import with_options_of
 from es_neardupe.cli.messages import (
-    range_text,
+    match_range,
     say_measure,
     warn_of_buckets,
     warn_of_detection,
@@ -62,7 +62,7 @@ def documents(
     if not as_json:
         documents = f"{counted(found.documents, 'document')} of {counted(found.chunks, 'chunk')}"
         say(f"{len(found.pairs):,} of {counted(found.total, 'pair')} of documents shown, from {documents}")
-        say(f"Chunks match if they are {range_text(found.measure, found.min, 1.0)}.")
+        say(f"Chunks match if they are {match_range(found.measure, found.min, 1.0)}.")
     say_measure(found.measure, found.weights)
     warn_of_detection(found.min, found.detection, found.detection_cases)
     warn_of_buckets(found.skipped, found.large_buckets)

@@ -15,8 +15,8 @@ from es_neardupe.cli.messages import (
     fail_on,
     fail_on_writes,
     left_by,
+    match_range,
     outcome_rows,
-    range_text,
     related_rows,
     say_common,
     say_measure,
@@ -162,7 +162,7 @@ def _run(report: GroupReport) -> Iterator[tuple[str, int | float | None]]:
     yield "  in no group: unreadable keys", scope.corrupt
     yield "exact copies", pairs.copies
     yield "candidate pairs, all verified", pairs.candidates
-    yield f"  {range_text(report.rules.measure, report.rules.min, report.rules.match.max)}", pairs.matches
+    yield f"  {match_range(report.rules.measure, report.rules.min, report.rules.match.max)}", pairs.matches
     if report.rules.match.facts:
         yield "  as similar, but with other facts", pairs.other_facts
     yield "comparisons skipped in large buckets", pairs.skipped

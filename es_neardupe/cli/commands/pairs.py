@@ -11,7 +11,7 @@ from es_neardupe.cli.arguments import AsJson, IndexName, Output
 from es_neardupe.cli.connection import open_index
 from es_neardupe.cli.derived import with_options_of
 from es_neardupe.cli.messages import (
-    range_text,
+    match_range,
     say_common,
     say_measure,
     warn_of_boilerplate,
@@ -77,7 +77,7 @@ def pairs(
             related = list(found.related.with_fields(top))
             _show(related, found.measure, several=len(found.indices) > 1, facts=True)
     if not as_json:
-        range = range_text(found.measure, found.min, found.max)
+        range = match_range(found.measure, found.min, found.max)
         verified = counted(found.candidates, "verified candidate pair")
         say(f"{counted(len(found), 'pair')} {range}, from {verified} of different texts, and with their exact copies")
     say_measure(found.measure, found.weights)

@@ -8,7 +8,7 @@ from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson, IndexName
 from es_neardupe.cli.connection import open_index
 from es_neardupe.cli.derived import with_options_of
-from es_neardupe.cli.messages import range_text, warn_of_corrupt, warn_of_detection, warn_of_unprocessed
+from es_neardupe.cli.messages import match_range, warn_of_corrupt, warn_of_detection, warn_of_unprocessed
 from es_neardupe.cli.output import print_json, print_table, progress_bars, say
 from es_neardupe.commands.what_if import what_if as library
 from es_neardupe.options import DEFAULT_PREFIX
@@ -55,7 +55,7 @@ def _show(found: WhatIfReport) -> None:
     print_table(columns, rows, title=f"{found.index}, scheme {found.scheme}, {found.linkage}, {found.measure}")
     say(
         f"{counted(found.documents, 'document')}, {counted(found.candidates, 'candidate pair')}. Last grouped: "
-        f"{range_text(found.measure, found.min, found.max)}. {found.seconds:.1f} s"
+        f"{match_range(found.measure, found.min, found.max)}. {found.seconds:.1f} s"
     )
 
 
