@@ -23,7 +23,7 @@ def shown(text: str) -> str:
     return _UNPRINTABLE.sub("\ufffd", text)
 
 
-def escaped(text: str) -> str:
+def html_escaped(text: str) -> str:
     """The same with ``&``, ``<``, ``>`` and both quotes escaped, as text between HTML tags."""
     return str(escape(shown(text)))
 

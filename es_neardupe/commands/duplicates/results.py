@@ -11,7 +11,7 @@ import numpy as np
 
 from es_neardupe.commands.duplicates.diagnostics import PairsDiagnostics
 from es_neardupe.commands.duplicates.request_plan import DuplicatesPlan
-from es_neardupe.display_text import escaped
+from es_neardupe.display_text import html_escaped
 from es_neardupe.index.document_text import text_of
 from es_neardupe.keys.arrays import Floats, Ints, Numbers
 from es_neardupe.keys.shingles import token_hashes
@@ -66,10 +66,10 @@ def _marked(text: str, blocks: Sequence[Span]) -> str:
 def _parts(text: str, blocks: Iterable[tuple[Span, int]]) -> Iterator[str]:
     at = 0
     for (start, end), number in blocks:
-        yield escaped(text[at:start])
-        yield f'<mark class="overlap" data-block="{number}">{escaped(text[start:end])}</mark>'
+        yield html_escaped(text[at:start])
+        yield f'<mark class="overlap" data-block="{number}">{html_escaped(text[start:end])}</mark>'
         at = end
-    yield escaped(text[at:])
+    yield html_escaped(text[at:])
 
 
 @dataclass(frozen=True, slots=True)
