@@ -169,7 +169,7 @@ def rules_of(
     maximum = before.max_bucket if max_bucket is None else max_bucket
     if maximum < 2:
         raise SettingsError(f"{option('max_bucket')} must be 2 or more, not {maximum}.")
-    types = field_types(index) if within or across or window or principal != "longest" else {}
+    types = sortable_types(index) if within or across or window or principal != "longest" else {}
     columns = sorted({column_of(one, types, index.target) for one in within}, key=str)
     apart = None if across is None else column_of(across, types, index.target)
     if apart in columns:
@@ -255,7 +255,7 @@ def column_of(field: str, types: Mapping[str, str], target: IndexTarget, only: s
     return ReadField(field, date=types[field] in DATES)
 
 
-def field_types(index: Index) -> dict[str, str]:
+def sortable_types(index: Index) -> dict[str, str]:
     """The type of each sortable field of the documents, except the ``neardupe`` fields.
 
     Fields with different types in several indices, and fields in nested objects, are left out.

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from es_neardupe.errors import Forbidden, SettingsError
 from es_neardupe.groups.registry import Registry
-from es_neardupe.groups.rules import DATES, column_of, field_types
+from es_neardupe.groups.rules import DATES, column_of, sortable_types
 from es_neardupe.index import queries
 from es_neardupe.index.document_text import values_of
 from es_neardupe.index.hidden_indices import HiddenIndex, HiddenStore
@@ -56,7 +56,7 @@ def address_fields(index: Index, url_field: str | None, date_field: str | None) 
 
     Raises `SettingsError` for a field of another type, and if no field or more than one qualifies.
     """
-    types = field_types(index)
+    types = sortable_types(index)
     keywords = sorted(name for name, type in types.items() if type == "keyword")
     address = _guessed_address(index, keywords) if url_field is None else _given_address(index, keywords, url_field)
     date = _only_date(index, types) if date_field is None else column_of(date_field, types, index.target, DATES).field
