@@ -22,7 +22,8 @@ from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import Conflict, NotFound
 from es_neardupe.index import target
 from es_neardupe.index.index import Index, opened
-from es_neardupe.index.storage.change_feed import ChangeFeed, Consumer, SeqNos
+from es_neardupe.index.storage.change_feed import ChangeFeed, Consumer
+from es_neardupe.index.storage.seq_nos import SeqNos
 from es_neardupe.records import Action, Hit, Outcome
 from es_neardupe.report_parts import EnrichReport
 from es_neardupe.server.bulk import write

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from es_neardupe.index.storage.change_feed import SeqNos
+from es_neardupe.index.storage.seq_nos import SeqNos
 
 NUMBERS = st.sets(st.integers(0, 60))
 
