@@ -119,7 +119,9 @@ def test_report_counts_groups_in_which_facts_differ(
     monkeypatch.setattr(facts, "_MEMBERS", 2)
     assert counted() == replace(all_of_it, pairs=3, pairs_left_out=6)
     monkeypatch.setattr(facts, "_WORDS", 100)
-    assert counted() == replace(all_of_it, examined=1, pairs=1, differ=1, figures=0, copies=0, example="negation: not / -")
+    assert counted() == replace(
+        all_of_it, examined=1, pairs=1, differ=1, figures=0, copies=0, example="negation: not / -"
+    )
 
 
 def test_report_counts_copies_that_differ_in_signs(index_name: str, client: Client, server_cli: Cli) -> None:
