@@ -499,6 +499,7 @@ def _of_run(case: Case, affected: set[str]) -> JSON:
             "stale": len([one for one in stale if one.id in affected]) + index.orphans,
             "untouched": index.orphans,
             "corrupt": len([one for one in corrupt if one.id in affected]),
+            "written_since_enrich": between(len(stale), len(index.documents)),
         },
         "pairs": {
             "copies": sum(len(some) - 1 for content, some in index.texts.items() if content in touched),

@@ -84,6 +84,9 @@ PUT /groups/_doc/feed
 GET /groups/_doc/lease
 PUT /groups/_doc/lease
 POST /t/_search
+GET /t/_stats
+GET /groups/_doc/feed
+POST /t/_refresh
 POST /t/_search
 POST /t/_search
 POST /_mget
@@ -96,6 +99,9 @@ POST /groups/_search
 GET /groups/_doc/lease
 PUT /groups/_doc/lease
 POST /t/_search
+GET /t/_stats
+GET /groups/_doc/feed
+POST /t/_refresh
 POST /t/_search
 """
 """If nothing has changed."""
