@@ -13,6 +13,7 @@ from functools import cache
 from typing import NamedTuple
 
 import numpy as np
+from rapidfuzz.distance import Levenshtein
 
 from es_neardupe.keys.text import Range
 from es_neardupe.options import FactKind
@@ -46,6 +47,8 @@ _MAX_AGAINST_WORDS = 3
 """Tokens of a slot in which a code replaces words."""
 _MIN_LETTERS = 3
 """Letters of a word instead of a fact: fewer may abbreviate one, as ``Mi.`` does ``Mittwoch``."""
+_MISREAD = 0.6
+"""Similarity (Levenshtein 1966) of a spelled-out fact and a misread one, at least."""
 _SLIPS = 2
 """Words of two texts with another letter, by which single letters of names are no facts."""
 _SUFFIXES = frozenset("abcdef")
@@ -241,6 +244,8 @@ def _is_word_against(a: Part, b: Part, others: int) -> bool:
     facts, plain = (a, b) if a.facts else (b, a)
     if max(len(a), len(b)) > _MAX_AGAINST_WORDS or others > _MAX_OTHERS or plain.facts:
         return False
+    if Levenshtein.normalized_similarity(a.written.lower(), b.written.lower()) >= _MISREAD:
+        return False  # five, iive
     if any(one.mark for one in facts.facts) or any(one.key in words.BEFORE_CENT for one in plain.tokens):
         return False  # neuf is nine, or new
     return any(

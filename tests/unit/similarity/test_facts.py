@@ -537,6 +537,8 @@ def test_names_that_change_places(one: str, other: str, kinds: str) -> None:
         ("押金在十日内退还", "押金在十五日内退还", "number"),
         ("合同期限为两年整", "合同期限为三年整", "number"),
         ("es kostet dodici euro", "es kostet 12 euro", ""),
+        ("paid in five days", "paid in iive days", ""),
+        ("paid on Thursday then", "paid on Thrusday then", ""),
     ],
 )
 def test_notations(one: str, other: str, kinds: str) -> None:
