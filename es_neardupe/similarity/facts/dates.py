@@ -89,7 +89,7 @@ class DateReader(Reader):
         self._add(FactKind.DATE, time_key(self._hour(int(text), k), "00"), start, self.raw[i].end())
         return k
 
-    def _with_month(self, i: int, k: int, value: str, start: int) -> int:
+    def _with_month(self, i: int, k: int, start: int) -> int:
         """``1 March 2026``, ``1 de marzo de 2026``; 0 if no month follows."""
         text = self.raw[i][0]
         if not (text.isdigit() and len(text) <= 2 and 0 < int(text) <= 31):

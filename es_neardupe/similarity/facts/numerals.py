@@ -42,8 +42,8 @@ _FRACTIONS = {
 
 
 def is_loss(written: str) -> bool:
-    """Whether a number that is in brackets, in a cell of a table, is a negative one, and rather no note, year or
-    count."""
+    """Whether a number that is in brackets, in a cell of a table, is a negative one, and not a note, a year or
+    a count."""
     return re.fullmatch(_LOSS, written) is not None
 
 

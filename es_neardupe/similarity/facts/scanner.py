@@ -490,7 +490,7 @@ class _Scanner(DateReader, AmountReader, MeasureReader):
                 or self._score(i, start)
                 or self._with_letters(i, value, start)
                 or self._with_clock(i, k, start)
-                or self._with_month(i, k, value, start)
+                or self._with_month(i, k, start)
             ):
                 return joined
         value, k = self._multiplied(value, k, currency)

@@ -104,7 +104,7 @@ def folded(text: str) -> str:
 
 def is_variant(one: str, other: str, *, of_names: bool = False) -> bool:
     """Whether two words, or a few words each, are probably the same: by spelling, inflection or abbreviation. A name is
-    abbreviated only with a full stop, which is to be given: ``Colo.`` is Colorado, Niger is not Nigeria."""
+    abbreviated only with a full stop, which the word includes: ``Colo.`` is Colorado, Niger is not Nigeria."""
     short, long = folded(one), folded(other)
     if are_opposites(short, long):
         return False

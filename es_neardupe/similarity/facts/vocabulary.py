@@ -306,12 +306,12 @@ UNITS_AFTER_A = words_of(
     heure jour semaine mois hora día semana mes año
     """
 )
-"""Those that are one of it after ``a``; a second may be another one."""
+"""Units of which there is one after ``a``: ``a minute``. Not ``second``, which may be an ordinal."""
 BEFORE_ONE = words_of("a an per ein eine einem einen einer un une una")
 """Words after which something is one, or of one."""
 AFTER_A = UNITS_AFTER_A | SPOKEN_MAGNITUDES
 UNITS_OF_ONE_LETTER = frozenset("lgmvwhsлгмч")
-"""Others of one letter are rather something else."""
+"""Units that are one letter. Other single letters after a number are usually no units."""
 YEARS_AFTER_NUMBERS = words_of("г год года")
 """Units that are the word year after a number that may be one: ``2026 г.``"""
 UNITS_AS_WRITTEN = {
@@ -324,7 +324,7 @@ UNITS_AS_WRITTEN = {
     "Ah": ("charge", 1.0),
     "Nm": ("torque", 1.0),
 }
-"""Those that are others, or none, in other capitals."""
+"""Units whose meaning depends on capital letters."""
 BITS_PER_SECOND = {"kb": "kbit", "mb": "mbit", "gb": "gbit"}
 """Units of data before ``ps`` or ``/s``, unless the last letter is a capital, and those of bits."""
 PER = words_of("per pro par por")
