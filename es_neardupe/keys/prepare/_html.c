@@ -21,7 +21,7 @@ typedef struct {
     int *words;            /* of each piece that is shown */
     int *sums[3];          /* words before each piece that are kept, those of links, and those of paragraphs */
     uint8_t *shown, *kept; /* pieces */
-    uint8_t *in_section, *holds_main, *holds_heading;
+    uint8_t *in_section, *holds_main, *holds_heading, *holds_label, *has_values; /* elements */
     const Element *text; /* holds most paragraphs */
     int *links;
     uint8_t *made; /* the tidy text */
@@ -205,13 +205,101 @@ static int is_teaser(Reading *reading, const Element *element, int most)
     return !(element->kind->rules & INLINE) && 2 * (int64_t)words_of(reading, element) <= most && has_links(reading, element);
 }
 
-/* Whether a part around the text is short or has many links. */
-static int is_beside(Reading *reading, const Element *element, int most)
+/* Whether an element is a block that is no part of the text, holds no part of it, and no heading of the page. */
+static int is_apart(Reading *reading, const Element *element)
 {
     const Element *text = reading->text;
     int is_around = element->first < text->last && text->first < element->last;
+    return !(element->kind->rules & INLINE) && !is_around && !reading->holds_heading[element - reading->page.elements];
+}
+
+enum { FIGURE = 1, COPYRIGHT = 2 };
+
+/* Whether a place has the sign of a figure: one of ASCII, full width, Arabic, Persian or Devanagari. */
+static int is_figure(Place at, Place end)
+{
+    int64_t size = end - at;
+    if (*at < 0x80)
+        return *at >= '0' && *at <= '9';
+    if (size > 1 && ((at[0] == 0xD9 && at[1] >= 0xA0) || (at[0] == 0xDB && at[1] >= 0xB0)))
+        return at[1] <= (at[0] == 0xD9 ? 0xA9 : 0xB9);
+    return size > 2 && ((at[0] == 0xE0 && at[1] == 0xA5 && at[2] >= 0xA6 && at[2] <= 0xAF) ||
+                        (at[0] == 0xEF && at[1] == 0xBC && at[2] >= 0x90 && at[2] <= 0x99));
+}
+
+/* What the kept pieces of an element have: a figure, or a colon before more text; a notice of copyright. */
+static int values_of(Reading *reading, const uint8_t *kept, const Element *element)
+{
+    const Page *page = &reading->page;
+    int found = 0, after_colon = 0;
+    for (int k = element->first; k < element->last; k++) {
+        const Piece *piece = &page->pieces[k];
+        if (!kept[k])
+            continue;
+        Place at = page->text + piece->start, end = at + piece->size;
+        for (; at < end; at++) {
+            int64_t size = end - at;
+            int is_wide_colon = size > 2 && !memcmp(at, "\xEF\xBC\x9A", 3);
+            if (is_figure(at, end))
+                found |= FIGURE;
+            else if (size > 1 && !memcmp(at, "\xC2\xA9", 2))
+                found |= COPYRIGHT;
+            else if ((size > 2 && same_name(at, 3, (Place) "(c)", 3)) || (size > 8 && same_name(at, 9, (Place) "copyright", 9)))
+                found |= COPYRIGHT;
+            if (*at == ':' || is_wide_colon) {
+                after_colon = 1;
+                at += 2 * is_wide_colon;
+            } else if (after_colon && *at > ' ')
+                found |= FIGURE;
+        }
+    }
+    return found;
+}
+
+/* Whether an element is a block with words. */
+static int is_part(Reading *reading, const Element *element)
+{
+    return !(element->kind->rules & INLINE) && words_of(reading, element) > 0;
+}
+
+/* Find the short parts without links next to the text that have values, with those directly before and after them; but no
+ * notices of copyright. */
+static void find_values(Reading *reading, const uint8_t *kept)
+{
+    Page *page = &reading->page;
+    for (int number = 0; number < page->element_count; number++) {
+        const Element *around = &page->elements[number];
+        if (around == reading->text || around->first > reading->text->first || reading->text->last > around->last)
+            continue;
+        int first = number + 1, has_value = 0; /* of the parts that are adjacent */
+        for (int child = first; child <= around->end; child = page->elements[child].end) {
+            const Element *element = &page->elements[child];
+            int is_end = child == around->end;
+            if (!is_end && !is_part(reading, element))
+                continue;
+            int values = 0;
+            int is_short = !is_end && words_of(reading, element) < SHORT && !reading->links[child] && is_apart(reading, element) &&
+                           !((values = values_of(reading, kept, element)) & COPYRIGHT);
+            if (is_short)
+                has_value |= values | reading->holds_label[child];
+            else {
+                for (; has_value && first < child; first = page->elements[first].end)
+                    reading->has_values[first] = (uint8_t)is_part(reading, &page->elements[first]);
+                if (is_end)
+                    break;
+                first = element->end;
+                has_value = 0;
+            }
+        }
+    }
+}
+
+/* Whether a part around the text is short and has no values, or has many links. */
+static int is_beside(Reading *reading, const Element *element, int most)
+{
+    const Element *text = reading->text;
     (void)most;
-    if ((element->kind->rules & INLINE) || is_around || reading->holds_heading[element - reading->page.elements])
+    if (!is_apart(reading, element) || reading->has_values[element - reading->page.elements])
         return 0;
     const Element *parent = &reading->page.elements[element->parent];
     return has_links(reading, element) ||
@@ -245,6 +333,8 @@ static void find_places(Reading *reading)
             mark_up(page, reading->holds_main, number);
         if (element->kind->number == T_h1)
             mark_up(page, reading->holds_heading, number);
+        if (element->kind->number == T_dt || element->kind->number == T_th)
+            mark_up(page, reading->holds_label, number);
     }
     for (int number = page->element_count - 1; number >= 0; number--) {
         const Element *element = &page->elements[number];
@@ -440,6 +530,7 @@ static int make_main(Reading *reading)
                 reading->text = find_text(reading);
             }
             if (reading->text) {
+                find_values(reading, unlinked);
                 memcpy(alone, unlinked, size);
                 leave_out(reading, alone, is_beside, 0);
                 sum_up(reading, alone, reading->sums[2]);
@@ -466,7 +557,7 @@ static int make_text(Reading *reading)
     if (with_main) {
         reading->words = calloc(4 * pieces + 4 + elements, sizeof(int));
         reading->kept = malloc(5 * pieces + 1);
-        reading->in_section = calloc(3 * elements + 1, 1);
+        reading->in_section = calloc(5 * elements + 1, 1);
     }
     if (!reading->made || !reading->shown || (with_main && (!reading->words || !reading->kept || !reading->in_section))) {
         page->out_of_memory = 1;
@@ -479,6 +570,8 @@ static int make_text(Reading *reading)
         reading->links = reading->sums[2] + pieces + 1;
         reading->holds_main = reading->in_section + elements;
         reading->holds_heading = reading->holds_main + elements;
+        reading->holds_label = reading->holds_heading + elements;
+        reading->has_values = reading->holds_label + elements;
         found = make_main(reading);
     } else
         found = find_shown(reading, 1) && make_kept(reading, reading->shown, 0, page->piece_count);

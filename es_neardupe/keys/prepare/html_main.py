@@ -2,14 +2,15 @@
 
 Five stages, each of which removes more: what is not shown; parts that say what they are, around the main element or the
 one article; parts with a known name; lists of links; and, without a main element or an article, parts around the text
-that are short or have many links. A stage that leaves too little is undone.
+that have many links, or are short and have no values. A stage that leaves too little is undone.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from itertools import accumulate, pairwise
+from itertools import accumulate, groupby, pairwise
 
 from es_neardupe.keys.prepare.html_guard import names
 from es_neardupe.keys.prepare.html_page import INLINE, Element, Kept, Page, Pieces, names_of, seen_of
@@ -62,7 +63,13 @@ _LINKS = 3
 _PARAGRAPH = 5
 """Words of a paragraph, at least."""
 _SHORT = 10
-"""Parts around the text with fewer words are removed."""
+"""Parts around the text with fewer words are removed, unless they have values."""
+_LABELS = ("dt", "th")
+_VALUE = re.compile(
+    "[0-9\u0660-\u0669\u06f0-\u06f9\u0966-\u096f\uff10-\uff19]|[:\uff1a][\x00-\x20]*[^\x00-\x20:\uff1a]"
+)
+"""A figure, or a colon before more text."""
+_COPYRIGHT = re.compile(r"\u00a9|copyright|\(c\)", re.ASCII | re.IGNORECASE)
 _ENOUGH = 20
 """Words that are enough to remain, whatever was left out."""
 
@@ -169,8 +176,8 @@ class _Stages:
         return self._links[number] >= _LINKS and in_links * 10 >= size * 8 and size <= most
 
     def _without_parts_around(self, left_out: Pieces, most: float) -> Pieces:
-        """Remove parts around the text that are short or have many links; nothing if this is more than half of the
-        words. The text is the element with most of the words of paragraphs."""
+        """Remove parts around the text that are short and have no values, or that have many links; nothing if this is
+        more than half of the words. The text is the element with most of the words of paragraphs."""
         sums, linked = self.page.sums(left_out), self._words_in_links(left_out)
 
         def has_links(element: Element) -> bool:
@@ -186,9 +193,14 @@ class _Stages:
             return left_out
         holds_heading = self._holds(lambda number: self.elements[number].name == "h1")
 
-        def is_beside(element: Element) -> bool:
+        def is_apart(element: Element) -> bool:
             is_around = element.first < text.last and text.first < element.last
-            if element.name in INLINE or is_around or holds_heading[self.numbers[id(element)]]:
+            return element.name not in INLINE and not is_around and not holds_heading[self.numbers[id(element)]]
+
+        with_values = self._with_values(text, left_out, sums, is_apart)
+
+        def is_beside(element: Element) -> bool:
+            if not is_apart(element) or self.numbers[id(element)] in with_values:
                 return False
             parent = self.elements[element.parent]
             is_short = sums[element.last] - sums[element.first] < _SHORT
@@ -196,6 +208,45 @@ class _Stages:
 
         without = self.page.without(is_beside, left_out)
         return without if self.page.sums(without)[-1] * 2 >= sums[-1] else left_out
+
+    def _with_values(
+        self, text: Element, left_out: Pieces, sums: Sequence[int], is_apart: Callable[[Element], bool]
+    ) -> set[int]:
+        """Short parts without links that have values, such as prices, dates and specifications, with those directly
+        before and after them; but no notices of copyright."""
+        holds_label = self._holds(lambda number: self.elements[number].name in _LABELS)
+        found: set[int] = set()
+
+        def content(number: int) -> str:
+            element = self.elements[number]
+            return "\n".join(self.page.pieces[k] for k in range(element.first, element.last) if not left_out[k])
+
+        def words(number: int) -> int:
+            return sums[self.elements[number].last] - sums[self.elements[number].first]
+
+        def is_short(number: int) -> bool:
+            alone = words(number) < _SHORT and not self._links[number] and is_apart(self.elements[number])
+            return alone and _COPYRIGHT.search(content(number)) is None
+
+        def has_value(number: int) -> bool:
+            return holds_label[number] or _VALUE.search(content(number)) is not None
+
+        for number, parent in enumerate(self.elements):
+            if parent is not text and parent.first <= text.first and text.last <= parent.last:
+                parts = [part for part in self._children(number) if words(part)]
+                for short, adjacent in groupby(parts, is_short):
+                    together = list(adjacent)
+                    if short and any(map(has_value, together)):
+                        found.update(together)
+        return found
+
+    def _children(self, number: int) -> Iterator[int]:
+        """The blocks that an element consists of, apart from those within them."""
+        child, end = number + 1, self.elements[number].end
+        while child < end:
+            if self.elements[child].name not in INLINE:
+                yield child
+            child = self.elements[child].end
 
     def _paragraphs(self, left_out: Pieces) -> Sequence[int]:
         """The words of paragraphs before each piece: of what no edge divides."""

@@ -777,6 +777,60 @@ def test_some_pages_read_without_a_tree_have_the_text_of_the_tree(built_kernel: 
     check_soup(page)
 
 
+TEXT = "<div>" + "<p>one two three four five six seven eight nine ten</p>" * 3 + "</div>"
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [
+        "<div>129,00 €</div>",
+        "<div>١٢٩</div>",
+        "<div>１２９</div>",
+        "<table><tr><th>Colour<td>red</table>",
+        "<table><tr><td>Weight<td>5 kg</table>",
+        "<dl><dt>Colour<dd>red</dl>",
+        "<ul><li>Leipzig<li>full time<li>from 12 May</ul>",
+        "<ul><li>Colour: red</ul>",
+        "<p><b>颜色：</b>红",
+        "<div>12 May, 7 p.m.</div><div>Gewandhaus Leipzig</div>",
+        "<div>Place</div><hr><div>Rent 700</div>",
+    ],
+)
+@pytest.mark.parametrize("is_first", [False, True])
+def test_values_next_to_the_text_stay(built_kernel: None, beside: str, is_first: bool) -> None:
+    """Without a main element or an article. Without them, different products would be copies."""
+    page = (
+        f"<body><ul><li><a href=1>Home</a></ul><div><h1>Drill</h1>{beside + TEXT if is_first else TEXT + beside}</div>"
+    )
+    check_soup(page)
+    prepared = Preparation(Clean.HTML_MAIN).text(page)
+    for line in Preparation(Clean.HTML).text(beside).split("\n"):
+        assert line in prepared.split("\n")
+    assert "Home" not in prepared
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [
+        "<div>Advertisement</div>",
+        "<p>This site uses cookies</p>",
+        "<div>Share this:</div>",
+        "<div>© 2026 Example Press</div>",
+        "<div>Copyright 2026</div>",
+        "<div>Company</div><div>(C) 2026</div><div>Press</div>",
+        "<div><a href=1>Drill B 12</a> <b>99 €</b></div>",
+        "<div><a href=1><img></a><div>Drill B</div><div>99 €</div></div>",
+        "<div><a href=1>Older stories</a> 1 of 7</div>",
+    ],
+)
+@pytest.mark.parametrize("is_first", [False, True])
+def test_furniture_next_to_the_text_goes(built_kernel: None, beside: str, is_first: bool) -> None:
+    page = f"<body><div><h1>Drill</h1>{beside + TEXT if is_first else TEXT + beside}</div>"
+    check_soup(page)
+    prepared = Preparation(Clean.HTML_MAIN).text(page)
+    assert prepared == Preparation(Clean.HTML).text(f"<h1>Drill</h1>{TEXT}")
+
+
 @pytest.mark.parametrize(
     "page",
     ["<p>a", "<table><tr><td>a</table>", "<template>a</template><svg><g/></svg>", "&copy;\u6f22", "<b>a<p>b</b>c"],
