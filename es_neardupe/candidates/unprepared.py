@@ -1,4 +1,5 @@
-"""Unprepared texts: pages, mails, log lines and scans, of which much is not their own, compared as they are."""
+"""Unprepared texts, of which much is not their own, compared as they are: pages, mails, log lines, scans and hyphenated
+texts."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from es_neardupe.keys.prepare import mime
 from es_neardupe.keys.prepare.preparation import Preparation, Text
 from es_neardupe.keys.scheme import Scheme
 from es_neardupe.keys.unit import Unit
-from es_neardupe.options import Clean, Mask
+from es_neardupe.options import PRESETS, Clean, Mask
 
 _CHARACTERS = 20_000
 """Characters at the beginning of a text by which its kind is decided."""
@@ -76,17 +77,14 @@ _FRAME = re.compile(
 """A line of a stack trace."""
 _FRAME_LINES = 2
 """Lines at the beginning of a stack trace, one of which is such a line."""
-_MISREAD = re.compile(
-    r"[^\W\d_]{2}[-\u00ac\u00ad]\n\s*[^\W\d_]{2}"
-    r"|(?<!\w)[^\W\d_]{0,30}[a-z\u00df-\u00ff][015][a-z\u00df-\u00ff]{1,30}(?!\w)|[\ufb00-\ufb06]"
-)
-"""A word that is divided at a line end, that has a digit which looks like a letter, or that has a ligature."""
-_MISREAD_SIGN = re.compile(
-    r"[015\-\u00ac\u00ad\ufb00-\ufb06](?:(?<=[015])[a-z\u00df-\u00ff]|(?<=[-\u00ac\u00ad])\n|(?<=[\ufb00-\ufb06]))"
-)
-"""A part of each misread word, found in a tenth of the time or less: few characters can begin it."""
-_MISREAD_WORDS = 200
-"""Words of a scan in which one is such a word, at most: other texts have hardly any."""
+_DIVIDED = re.compile(r"(?<=[^\W\d_]{2})[-\u00ac\u00ad]\n\s*(?=[^\W\d_]{2})")
+"""Where a word is divided at a line end, in scans and in texts of PDF files."""
+_MISREAD = re.compile(r"(?<!\w)[^\W\d_]{0,30}[a-z\u00df-\u00ff][015][a-z\u00df-\u00ff]{1,30}(?!\w)")
+"""A word that has a digit which looks like a letter."""
+_SIGN = re.compile(r"[015\-\u00ac\u00ad](?:(?<=[015])[a-z\u00df-\u00ff]|(?<=[-\u00ac\u00ad])\n)")
+"""A part of each divided or misread word, found in a tenth of the time or less: few characters can begin it."""
+_DIVIDED_WORDS = 200
+"""Words of a scan or a hyphenated text in which one is such a word, at most: other texts have hardly any."""
 _WORD = re.compile(r"[^\W\d_]{4,}")
 """A word that is hardly ever like another one by chance."""
 _CONFUSED = (("rn", "m"), ("cl", "d"), ("vv", "w"), ("li", "h"))
@@ -100,12 +98,14 @@ _MINIMUM = 0.25
 """Share of the documents that are of one kind."""
 _ENOUGH = 20
 """Documents that are enough to recognise the kind of the texts in an index."""
+_HYPHENATED = "hyphenated texts"
 _NOT_THEIR_OWN = {
     Clean.HTML.value: "markup",
     Clean.HTML_MAIN.value: "markup and menus",
     Clean.MAIL.value: "quotes and signatures",
     "logs": "times and ids",
     "scans": "words that are divided at line ends or were misread",
+    "reader": "words that are divided at line ends",
 }
 """What to leave out, or preset -> what it keeps out of the keys."""
 
@@ -115,7 +115,7 @@ class UnpreparedTexts:
     """Documents with texts of a kind that should be prepared before they are compared."""
 
     kind: str
-    """``pages``, ``mails``, ``log lines`` or ``scans``."""
+    """``pages``, ``mails``, ``log lines``, ``scans`` or ``hyphenated texts``."""
     found: int
     """Documents of this kind."""
     documents: int
@@ -154,28 +154,38 @@ def unfit_texts(index: Index, processed: int) -> tuple[UnpreparedTexts | None, U
 def unprepared_texts(texts: Iterable[Text], scheme: Scheme) -> UnpreparedTexts | None:
     """What `texts_of_one_kind` finds if keys are made of the texts as they are; None if they are prepared."""
     found = None if scheme.preparation else texts_of_one_kind(texts)
-    return None if found is not None and found.kind == "scans" and scheme.unit is not Unit.WORD else found
+    return None if found is not None and found.preset is not None and _suits(scheme, found.preset) else found
+
+
+def _suits(scheme: Scheme, preset: str) -> bool:
+    """Whether keys survive divided or misread words as well as those of a preset for them."""
+    return preset in ("reader", "scans") and (
+        scheme.unit is not Unit.WORD or (preset == "reader" and scheme.shingle <= PRESETS["reader"]["shingle"])
+    )
 
 
 def texts_of_one_kind(texts: Iterable[Text]) -> UnpreparedTexts | None:
     """The kind of at least a quarter of some texts; None if there is none."""
     kinds, whole_pages, mail_pages, documents = Counter[str](), 0, 0, 0
-    others: list[set[str]] = []
+    others: list[tuple[str, set[str]]] = []
     for values in texts:
         text = beginning_of(values)
         documents += bool(text.strip())
         if _is_page_of_mail(text):
             mail_pages += 1
-        elif (kind := _kind(text)) is not None:
+        elif (kind := _kind(text)) in ("", _HYPHENATED):
+            others.append((kind, set(_WORD.findall(_DIVIDED.sub("", text.lower())))))
+        else:
             kinds[kind] += 1
             whole_pages += kind == "pages" and _WHOLE_PAGE.search(unescape(text)) is not None
-        else:
-            others.append(set(_WORD.findall(text.lower())))
     if mail_pages and mail_pages >= _MINIMUM * (mail_pages + kinds["pages"]):
         mail_pages += kinds.pop("pages", 0)  # mails that are no replies
     kinds["mails"] += mail_pages
-    if misread := _misread_texts(others):
-        kinds["scans"] += misread
+    misread = _misread_texts([words for _, words in others])
+    kinds += Counter("scans" if wrong else kind for (kind, _), wrong in zip(others, misread, strict=True))
+    del kinds[""]
+    if kinds["scans"] and kinds["scans"] >= _MINIMUM * (kinds["scans"] + kinds[_HYPHENATED]):
+        kinds["scans"] += kinds.pop(_HYPHENATED, 0)  # scans without misread words
     ((kind, found),) = kinds.most_common(1) or [("", 0)]
     if found < _MINIMUM * documents or not found:
         return None
@@ -189,6 +199,8 @@ def texts_of_one_kind(texts: Iterable[Text]) -> UnpreparedTexts | None:
             preset = "logs"
         case "scans":
             preset = "scans"
+        case _:
+            preset = "reader"
     return UnpreparedTexts(kind=kind, found=found, documents=documents, preset=preset, clean=clean)
 
 
@@ -220,7 +232,8 @@ def _has_lines_of_mail(text: str) -> bool:
     )
 
 
-def _kind(text: str) -> str | None:
+def _kind(text: str) -> str:
+    """The kind of a text; "" if it is of none."""
     if mime.decoded(text) is not None:
         return "mails"
     tags = [tag[0] for tag in islice(_TAG.finditer(unescape(text)), _TAGS_READ)]
@@ -233,8 +246,15 @@ def _kind(text: str) -> str | None:
         return "mails"
     if _is_log_line(text.lstrip().split("\n", 1)[0]) or _is_stack_trace(text):
         return "log lines"
-    misread = sum(1 for _ in _MISREAD.finditer(text)) if _MISREAD_SIGN.search(text) else 0
-    return "scans" if misread > 1 and misread * _MISREAD_WORDS >= words else None
+    return _kind_of_words(text, words) if _SIGN.search(text) else ""
+
+
+def _kind_of_words(text: str, words: int) -> str:
+    """The kind of a text by its divided and misread words."""
+    misread, divided = (sum(1 for _ in one.finditer(text)) for one in (_MISREAD, _DIVIDED))
+    if misread + divided < 2 or (misread + divided) * _DIVIDED_WORDS < words:
+        return ""
+    return "scans" if misread and misread * _DIVIDED_WORDS >= words else _HYPHENATED
 
 
 def _is_mail(text: str, words: int) -> bool:
@@ -243,12 +263,13 @@ def _is_mail(text: str, words: int) -> bool:
     return len(own.split()) <= _LEFT * words and (_has_attribution(text) or _has_lines_of_mail(text))
 
 
-def _misread_texts(texts: Sequence[set[str]]) -> int:
-    """How many texts, given by their words, have wrong letters: words of their own that look like usual ones."""
+def _misread_texts(texts: Sequence[set[str]]) -> list[bool]:
+    """Whether each of some texts, given by their words, has wrong letters: words of its own that look like usual
+    ones."""
     frequencies = Counter(chain.from_iterable(texts))
     usual = {_appearance(word) for word, number in frequencies.items() if number >= _USUAL}
     misread = (sum(frequencies[word] == 1 and _appearance(word) in usual for word in words) for words in texts)
-    return sum(number >= max(2, _LOOK_ALIKE * len(words)) for words, number in zip(texts, misread, strict=True))
+    return [number >= max(2, _LOOK_ALIKE * len(words)) for words, number in zip(texts, misread, strict=True)]
 
 
 def _appearance(word: str) -> str:

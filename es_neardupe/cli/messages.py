@@ -199,7 +199,7 @@ def warn_of_texts(index: str, found: UnpreparedTexts | None, unsuited: UnsuitedT
     if found is None:
         warn_of_lengths(index, unsuited)
         return
-    hides = "hide near-copies" if found.preset == "scans" else "hide near-copies and make others look alike"
+    hides = "hide near-copies" if found.preset in ("scans", "reader") else "hide near-copies and make others look alike"
     warn(
         f"{found.found:,} of {counted(found.documents, 'document is', 'documents are')} {found.kind}: "
         f"their keys are also made of {found.not_their_own}, which {hides}. "

@@ -1,4 +1,4 @@
-"""Texts that should be prepared: pages, mails, log lines and scans are recognised, other texts are not."""
+"""Texts that should be prepared are recognised by their kind, other texts are of none."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from es_neardupe.candidates.unprepared import _MISREAD, _MISREAD_SIGN, UnpreparedTexts, unprepared_texts
+from es_neardupe.candidates.unprepared import _DIVIDED, _MISREAD, _SIGN, UnpreparedTexts, unprepared_texts
 from es_neardupe.index.settings import Settings
 
 SCHEME = Settings(("text",)).scheme
@@ -37,6 +37,9 @@ LINE = "2026-06-21T10:00:16.759Z INFO [thread-46] GET /api/v1/items/90499 took 3
 JSON_LINE = '{"ts":1764210041.12,"level":"info","msg":"request done","dur":"12.5ms","status":200}'
 TRACE = f"{LINE}\njava.io.IOException: Broken pipe\n" + "\tat com.example.Order.load(Order.java:52)\n" * 40
 SCAN = "The harbour com-\nmission has re-\nfused to build a bridge, and the c0uncil will vote on it in spring."
+HYPHENATED = (
+    "The harbour com-\nmission has re-\nfused to build a bridge of\ufb01cially, and the council will vote in spring."
+)
 PLAIN = [
     "The bridge over the harbour was opened on Monday, 3 March 2026, at 10:30, after two years of work.",
     "Samsung 55 inch television UE55AU7172, 4K, black",
@@ -71,10 +74,12 @@ def kind_of(text: str) -> str | None:
         (JSON_LINE, "log lines", "--preset logs"),
         (TRACE, "log lines", "--preset logs"),
         (SCAN, "scans", "--preset scans"),
+        (HYPHENATED, "hyphenated texts", "--preset reader"),
     ],
     ids=[
         *("page", "fragment", "escaped page", "mail", "message", "page of Gmail", "page with type=cite"),
         *("page with an attribution", "page with a quotation", "log line", "log line in JSON", "stack trace", "scan"),
+        "hyphenated text",
     ],
 )
 def test_kinds(text: str, kind: str, options: str) -> None:
@@ -108,6 +113,14 @@ def test_scans_with_letters_that_were_misread() -> None:
     assert unprepared_texts(scans, SCHEME) is None, "no word is usual"
 
 
+def test_hyphenated_texts_among_scans() -> None:
+    """A scan may have no other sign. Hyphenated texts with some misread words are no scans."""
+    found = UnpreparedTexts(kind="scans", found=4, documents=4, preset="scans")
+    assert unprepared_texts([SCAN, *[HYPHENATED] * 3], SCHEME) == found
+    found = UnpreparedTexts(kind="hyphenated texts", found=4, documents=5, preset="reader")
+    assert unprepared_texts([SCAN, *[HYPHENATED] * 4], SCHEME) == found
+
+
 MISREAD = [
     "com-\nmission",
     "com\u00ac\n  mission",
@@ -115,17 +128,16 @@ MISREAD = [
     "c0uncil",
     "\u00e91\u00e9",
     "a5\u00df",
-    "of\ufb01ce",
 ]
 AROUND = st.text("015 9a\u00e9z-\u00ac\u00ad\n.", max_size=12)
 
 
 @pytest.mark.parametrize("misread", MISREAD)
 @given(before=AROUND, after=AROUND)
-def test_each_misread_word_has_a_sign(misread: str, before: str, after: str) -> None:
-    assert _MISREAD.search(misread)
+def test_each_divided_or_misread_word_has_a_sign(misread: str, before: str, after: str) -> None:
+    assert _MISREAD.search(misread) or _DIVIDED.search(misread)
     for text in (misread, f"{before}{misread}{after}"):
-        assert _MISREAD_SIGN.search(text) or not _MISREAD.search(text)
+        assert _SIGN.search(text) or not (_MISREAD.search(text) or _DIVIDED.search(text))
 
 
 def test_other_words_are_no_misreadings() -> None:
@@ -217,5 +229,7 @@ def test_lines_of_mails(text: str) -> None:
 
 def test_texts_that_are_prepared_already() -> None:
     assert unprepared_texts([PAGE], Settings.chosen(("text",), clean="html").scheme) is None
-    assert unprepared_texts([SCAN], Settings.chosen(("text",), preset="scans").scheme) is None
+    for text, preset in ((SCAN, "scans"), (HYPHENATED, "scans"), (HYPHENATED, "reader")):
+        assert unprepared_texts([text], Settings.chosen(("text",), preset=preset).scheme) is None
+    assert unprepared_texts([SCAN], Settings.chosen(("text",), preset="reader").scheme) is not None
     assert unprepared_texts([], SCHEME) is None
