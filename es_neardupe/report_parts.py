@@ -122,6 +122,11 @@ class PairCounts:
     """Candidates whose similarity lies between ``min`` and ``max``, and whose facts agree if these decide."""
     other_facts: int
     """With ``facts``: candidates that are similar enough, but differ in these facts."""
+    nearly: int
+    """Candidates whose similarity is less than ``min``, by at most 0.2. Pairs that are no candidates do not count, even
+    if they are as similar: the lower the similarity, the more of them."""
+    nearly_texts: int
+    """Distinct texts in these pairs. If there are many more pairs than texts, these share a template or boilerplate."""
     skipped: int
     """Pairs that share a bucket larger than ``max_bucket`` and are no candidates. Each pair counts once."""
     compared_to_link: int

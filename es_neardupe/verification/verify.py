@@ -27,6 +27,15 @@ _MANY = 1000
 _EMPTY = (np.empty(0, "S32"), np.empty(0))
 
 
+NEARLY = 0.2
+"""How much less similar than the minimum candidates are that nearly match."""
+
+
+def nearly_from(minimum: float) -> float:
+    """The lowest similarity of candidates that nearly match."""
+    return max(round(minimum - NEARLY, 9), 0)
+
+
 @dataclass(frozen=True)
 class Verified:
     """The candidate pairs of a corpus with their exact similarity. p pairs, n rows."""
@@ -46,6 +55,19 @@ class Verified:
         """The candidate pairs that match; shape (p,)."""
         matches = matching(self.similarity)
         return matches if self.other_facts is None else matches & ~self.other_facts
+
+    def nearly(self, minimum: float) -> tuple[int, int]:
+        """The number of candidate pairs between classes inside that are less similar than ``minimum``, by at most
+        `NEARLY`, and the number of classes in these pairs."""
+        left, right = self.candidates.left, self.candidates.right
+        among, classes = self.inside[self.classes.first], np.zeros(len(self.classes), np.bool_)
+        lowest, pairs = nearly_from(minimum), 0
+        for some in blocks(len(self.similarity)):
+            similarity, one, other = self.similarity[some], left[some], right[some]
+            chosen = (similarity >= lowest) & (similarity < minimum) & among[one] & among[other]
+            classes[one[chosen]] = classes[other[chosen]] = True
+            pairs += int(chosen.sum())
+        return pairs, int(classes.sum())
 
     def confirmed(self, matching: Callable[[Floats], Flags], progress: Progress = silent) -> Flags:
         """The matches between classes inside, after checking that all their texts still exist; shape (p,)."""

@@ -61,6 +61,31 @@ def regroup(client: Client, index: str, **options: Any) -> Any:
     return report
 
 
+@pytest.mark.parametrize(
+    ("texts", "options", "warned"),
+    [
+        ([family(number, 2, length=60, edits=2) for number in range(20)], [], True),
+        ([family(number, 2, length=60, edits=2) for number in range(20)], ["--min", "0.6"], False),
+        ([family(number, 2, length=60, edits=2) for number in range(20)], ["--max", "0.9"], False),
+        ([family(number, 2, length=60, edits=2) for number in range(6)], [], False),
+        ([family(0, 20, length=60, edits=1)], [], False),
+    ],
+    ids=["near-copies", "lower minimum", "maximum", "few", "template"],
+)
+def test_a_warning_if_more_pairs_nearly_match_than_match(
+    server_cli: Cli, client: Client, index_name: str, texts: list[list[str]], options: list[str], warned: bool
+) -> None:
+    """Pairs of one word in 30 replaced are 0.7 similar. Of a template, each text is 0.7 similar to each other one."""
+    start(
+        client, index_name, {f"{k}-{n}": {"text": text} for k, some in enumerate(texts) for n, text in enumerate(some)}
+    )
+    shown = server_cli("group", index_name, *options, "--rebuild")
+    pairs = server_cli("group", index_name, *options, "--rebuild", "--json").lines[0]["pairs"]
+    assert (f"{pairs['nearly']} candidate pairs are 0.6 to 0.8 similar, more than match" in shown.err) == warned
+    assert (f"`es-neardupe distribution {index_name}` shows them" in shown.err) == warned
+    assert pairs["nearly"] + pairs["matches"] <= pairs["candidates"]
+
+
 def members(client: Client, index: str) -> dict[str, set[str]]:
     return {one.group: {member.id for member in one.members} for one in groups_of(client, index)}
 

@@ -481,6 +481,8 @@ def _of_run(case: Case, affected: set[str]) -> JSON:
     touched = {one.content for one in inside}
     candidates = [pair for pair in index.candidates if touched & set(pair)]
     matches = [pair for pair in index.similar_texts(minimum) if touched >= set(pair)]
+    nearly = [pair for pair in index.similar_texts(round(minimum - 0.2, 9)) if touched >= set(pair)]
+    nearly = [pair for pair in nearly if pair not in matches]
     clusters = _clusters(matches)
     written = case.after.changed(case.before)
     if dry:
@@ -506,6 +508,8 @@ def _of_run(case: Case, affected: set[str]) -> JSON:
             "candidates": len(candidates),
             "compared": case.more.get("compared", at_most(len(index.texts) ** 2)),
             "matches": len(matches),
+            "nearly": len(nearly),
+            "nearly_texts": len({text for pair in nearly for text in pair}),
             "compared_to_link": linked,
             "other_facts": 0,
             "open": 0,

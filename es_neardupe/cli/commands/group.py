@@ -188,6 +188,29 @@ def _run(report: GroupReport) -> Iterator[tuple[str, int | float | None]]:
         yield "group ids written into documents", writes.mirrored.written
 
 
+_NEARLY = 10
+"""Candidate pairs that nearly match, at least, before a hint at the threshold."""
+_HALF = 0.5
+"""Texts that are less similar often have only a template in common."""
+
+
+def _warn_of_threshold(report: GroupReport) -> None:
+    """Warn if more candidates nearly match than match, unless these share a template or boilerplate, or a message about
+    the texts comes first."""
+    from es_neardupe.verification.verify import nearly_from
+
+    pairs, rules = report.pairs, report.rules
+    lowest = nearly_from(rules.min)
+    by_keys = report.detection is not None and lowest >= _HALF and rules.match.max >= 1
+    many = _NEARLY <= pairs.nearly <= pairs.nearly_texts and pairs.nearly > pairs.matches + pairs.other_facts
+    explained = report.boilerplate.clusters or report.unprepared or (report.unsuited and report.unsuited.preset)
+    if report.scope.whole and by_keys and many and not explained:
+        warn(
+            f"{pairs.nearly:,} candidate pairs are {lowest:g} to {rules.min:g} similar, more than match: "
+            f"`{command('distribution', report.index)}` shows them, and which preset suits the texts."
+        )
+
+
 _TEXTS = 10
 """Texts compared with their principals, at least, before an option is named for what differs."""
 
@@ -263,5 +286,6 @@ def _warn_of_groups(report: GroupReport) -> None:
             f"not compared, because there are too many of them. A higher --max-bucket compares more."
         )
     warn_of_texts(name, report.unprepared, report.unsuited)
+    _warn_of_threshold(report)
     _say_what_keeps_apart(name, report.groups.looked_at.facts, report.rules.group.across)
     warn_of_boilerplate(name, report.boilerplate, group_options=_without_boilerplate(report.rules.match))

@@ -310,7 +310,7 @@ class Run(GroupRun):
             unprepared=unprepared,
             unsuited=unsuited,
             scope=group_scope,
-            pairs=_pairs(index, result),
+            pairs=_pairs(index, result, criterion.min),
             decisions=_decisions(result),
             groups=_groups(group_scope, result, self.groups_held(linked, by_boilerplate), self.group_facts(result)),
             writes=_writes(result, written, mirrored),
@@ -348,16 +348,19 @@ def _written_since_enrich(index: Index) -> int:
     return 0
 
 
-def _pairs(index: Index, result: GroupingResult) -> PairCounts:
+def _pairs(index: Index, result: GroupingResult, minimum: float) -> PairCounts:
     """The pairs that the run processed."""
     verified = result.linked.verified
     corpus, classes, candidates, inside = verified.corpus, verified.classes, verified.candidates, verified.inside
+    nearly, nearly_texts = verified.nearly(minimum)
     return PairCounts(
         copies=int((classes.sizes - 1)[inside[classes.first]].sum()),
         candidates=len(candidates),
         compared=verified.verifier.compared,
         matches=int(result.linked.matches.sum()),
         other_facts=0 if verified.other_facts is None else int(verified.other_facts.sum()),
+        nearly=nearly,
+        nearly_texts=nearly_texts,
         skipped=candidates.skipped,
         compared_to_link=result.linked.others.compared,
         open=result.linked.others.open,

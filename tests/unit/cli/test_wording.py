@@ -133,8 +133,10 @@ def test_an_error_contains_names_verbatim(index: str, group: str) -> None:
 
 
 def _of_group(number: int, index: str) -> None:
-    scope = SimpleNamespace(unprocessed=number, stale=number, corrupt=number)
-    pairs = SimpleNamespace(skipped=0, large_buckets=(), open=number)
+    scope = SimpleNamespace(whole=True, unprocessed=number, stale=number, corrupt=number)
+    pairs = SimpleNamespace(
+        skipped=0, large_buckets=(), open=number, nearly=0, nearly_texts=0, matches=0, other_facts=0
+    )
     writes = SimpleNamespace(mirrored=SimpleNamespace(left=number))
     report: Any = SimpleNamespace(
         index=index, scope=scope, pairs=pairs, writes=writes, decisions=SimpleNamespace(unsatisfied=number)
