@@ -46,16 +46,26 @@ class DetectionCase:
 _ALMOST_ALL = 0.985
 
 
-def incomplete(minimum: float, probability: float | None, cases: Sequence[DetectionCase]) -> str:
+def incomplete(
+    minimum: float, probability: float | None, cases: Sequence[DetectionCase], *, keys_made_for: bool
+) -> str:
     """Which pairs that are at least ``minimum`` similar are missed, in words; "" if almost all are found.
-    ``probability`` of a pair exactly that similar; None if the measure does not determine it."""
+    ``probability`` of a pair exactly that similar; None if the measure does not determine it. ``keys_made_for``: as
+    the function says; then nothing is incomplete, because this was chosen with the keys."""
     if probability is not None and probability < _ALMOST_ALL:
+        if keys_made_for:
+            return (
+                f"Pairs exactly {minimum:g} similar become candidates with probability {probability:.3f}, more similar "
+                f"ones more often."
+            )
         return (
             f"Results are incomplete: pairs exactly {minimum:g} similar become candidates with probability "
             f"{probability:.3f}, and the others are missed. To find more, migrate the index to a lower threshold."
         )
     if probability is None and (missed := [one for one in cases if one.probability < _ALMOST_ALL]):
         shown = ", ".join(f"{one.probability:.3f} ({one.shape})" for one in missed)
+        if keys_made_for:
+            return f"Pairs that only just reach {minimum:g} by this measure become candidates with probability {shown}."
         return (
             f"Results are incomplete, because the keys are made for resemblance: pairs that only just reach "
             f"{minimum:g} by this measure become candidates with probability {shown}, and the others are missed."
@@ -83,6 +93,13 @@ class TextLength(NamedTuple):
 def detection_of(measure: Measure, minimum: float, scheme: Scheme) -> float | None:
     """Probability that a pair exactly ``minimum`` similar is a candidate; None if the measure does not determine it."""
     return scheme.detection(minimum) if measure.by_keys else None
+
+
+def keys_made_for(settings: Settings, measure: Measure, minimum: float) -> bool:
+    """Whether the keys of an index were made for such pairs: the measure of the index or the resemblance decides, with
+    its threshold or a higher minimum."""
+    own = measure.name is settings.measure and not measure.sources and measure.ignored is None
+    return (own or measure.by_keys) and minimum >= settings.threshold_of(measure.name)
 
 
 def detection_cases(measure: Measure, minimum: float, scheme: Scheme, length: TextLength) -> tuple[DetectionCase, ...]:

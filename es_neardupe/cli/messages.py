@@ -353,12 +353,15 @@ def warn_of_candidates(not_compared: int) -> None:
         warn(f"{candidates} not compared: raise --max-candidates.")
 
 
-def warn_of_detection(minimum: float, probability: float | None, cases: Sequence[DetectionCase]) -> None:
-    """Warn if the bands do not find all pairs that are at least ``minimum`` similar."""
+def warn_of_detection(
+    minimum: float, probability: float | None, cases: Sequence[DetectionCase], *, keys_made_for: bool
+) -> None:
+    """Warn if the bands do not find all pairs that are at least ``minimum`` similar; if they were made for such pairs,
+    only say it."""
     from es_neardupe.candidates.detection import incomplete
 
-    if words := incomplete(minimum, probability, cases):
-        warn(words)
+    if words := incomplete(minimum, probability, cases, keys_made_for=keys_made_for):
+        (say if keys_made_for else warn)(words)
 
 
 def related_rows(counts: RelatedCounts, alone: str) -> Iterator[tuple[str, int | float | None]]:

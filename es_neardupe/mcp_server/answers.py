@@ -51,7 +51,7 @@ def similar_answer(found: SimilarReport) -> dict[str, Any]:
         "other_facts": found.other_facts or None,
         "related": [_hit(one) | {"facts": in_words(one.facts)} for one in found.related] or None,
         "detection": found.without_keys
-        or _detection(found.detection.min, found.detection.probability, found.detection_cases),
+        or _detection(found.detection.min, found.detection.probability, found.detection_cases, found.keys_made_for),
     }
 
 
@@ -60,9 +60,9 @@ def _hit(hit: SimilarHit) -> dict[str, Any]:
     return {name: plain(getattr(hit, name)) for name in names}
 
 
-def _detection(minimum: float, probability: float | None, cases: tuple[DetectionCase, ...]) -> str:
+def _detection(minimum: float, probability: float | None, cases: tuple[DetectionCase, ...], keys_made_for: bool) -> str:
     """How many of the documents that are similar enough are found."""
-    if words := incomplete(minimum, probability, cases):
+    if words := incomplete(minimum, probability, cases, keys_made_for=keys_made_for):
         return words
     if probability is None:
         return f"Almost all that are at least {minimum:g} similar are found."
@@ -192,7 +192,7 @@ def documents_answer(found: DocumentsReport) -> dict[str, Any]:
         "not_compared": found.skipped or None,
         "changed_since_enrich": found.stale or None,
         "not_enriched": found.unprocessed or None,
-        "detection": _detection(found.min, found.detection, found.detection_cases),
+        "detection": _detection(found.min, found.detection, found.detection_cases, found.keys_made_for),
     }
 
 

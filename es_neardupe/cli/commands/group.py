@@ -262,7 +262,7 @@ def _without_boilerplate(match: MatchRules) -> str:
 def _warn_of_groups(report: GroupReport) -> None:
     say_measure(report.rules.measure, report.rules.weights)
     say_common(report.common)
-    warn_of_detection(report.rules.min, report.detection, report.detection_cases)
+    warn_of_detection(report.rules.min, report.detection, report.detection_cases, keys_made_for=report.keys_made_for)
     name = report.index
     scope, mirrored = report.scope, report.writes.mirrored
     warn_of_unprocessed(scope.unprocessed, name, missing_in="group")

@@ -50,7 +50,12 @@ def similar(
     elif not as_json:
         show_similar(found)
     say_measure(found.measure, found.weights)
-    warn_of_detection(found.detection.min, found.detection.probability, found.detection_cases)
+    warn_of_detection(
+        found.detection.min,
+        found.detection.probability,
+        found.detection_cases,
+        keys_made_for=found.keys_made_for,
+    )
     if found.other_facts:
         documents = counted(found.other_facts, "more document is", "more documents are")
         say(f"{documents} as similar, but with other facts.")

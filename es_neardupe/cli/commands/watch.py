@@ -239,4 +239,7 @@ def _show_round(done: Round, as_json: bool) -> None:
         warn_of_unnoticed(done.index, done.scope.unnoticed)
     if done.round == 1 and done.grouping is not None:
         say_measure(done.grouping.rules.measure, done.grouping.rules.weights)
-        warn_of_detection(done.grouping.rules.min, done.grouping.detection, done.grouping.detection_cases)
+        grouping = done.grouping
+        warn_of_detection(
+            grouping.rules.min, grouping.detection, grouping.detection_cases, keys_made_for=grouping.keys_made_for
+        )

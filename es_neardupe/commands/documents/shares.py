@@ -57,6 +57,9 @@ class DocumentsReport(Tabular):
     determine it."""
     detection_cases: tuple[DetectionCase, ...]
     """If it does not, the probabilities of some kinds of pairs."""
+    keys_made_for: bool
+    """Whether the keys were made for such pairs: the measure of the index, or the resemblance, decides with its
+    threshold or a higher minimum."""
     weights: WeightsUsed | None
     """For the measure weighted: the source of the weights."""
     documents: int

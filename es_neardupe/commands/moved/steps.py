@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 
-from es_neardupe.candidates.detection import detection_of
+from es_neardupe.candidates.detection import detection_of, keys_made_for
 from es_neardupe.commands.moved.documents import (
     AddressFields,
     AddressSearch,
@@ -110,6 +110,8 @@ class MovedReport(Tabular):
     min: float
     detection: float | None
     """Probability that a document of similarity ``min`` shares a key; None if no texts were compared."""
+    keys_made_for: bool
+    """Whether the keys were made for such documents: ``min`` is the threshold of the index or higher."""
     fields: Mapping[str, str]
     """The fields to show of the last document at the address; none of one that is known only from evidence or the last
     grouping."""
@@ -349,6 +351,7 @@ class Finder:
             date_field=self._fields.date,
             min=self._minimum,
             detection=None,
+            keys_made_for=keys_made_for(self._index.settings, self._measure, self._minimum),
             fields={},
             _shown=self._shown.names,
         )

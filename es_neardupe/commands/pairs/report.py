@@ -124,6 +124,9 @@ class PairsReport(Sequence[Pair], Tabular):
     """Probability that a pair exactly ``min`` similar became a candidate; None if the measure does not determine it."""
     detection_cases: tuple[DetectionCase, ...]
     """If it does not, the probabilities of some kinds of pairs."""
+    keys_made_for: bool
+    """Whether the keys were made for such pairs: the measure of the index, or the resemblance, decides with its
+    threshold or a higher minimum."""
     weights: WeightsUsed | None
     """For the measure weighted: the source of the weights."""
     common: CommonShinglesUsed | None

@@ -44,7 +44,7 @@ def similar(
     1004 0.8 HARBOUR BRIDGE CLOSED
     1001 0.7835 Harbour bridge closed until October
     """
-    from es_neardupe.candidates.detection import TextLength, detection_cases
+    from es_neardupe.candidates.detection import TextLength, detection_cases, keys_made_for
     from es_neardupe.commands.similar.steps import (
         ROUNDS,
         CandidateHits,
@@ -106,6 +106,7 @@ def similar(
             detection_cases=detection_cases(
                 match.measure, match.min, index.settings.scheme, TextLength.of(fingerprint)
             ),
+            keys_made_for=keys_made_for(index.settings, match.measure, match.min),
             weights=match.weights,
             indices=index.target.indices,
             _shown=shown.names,

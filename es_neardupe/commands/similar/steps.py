@@ -97,6 +97,9 @@ class SimilarReport(Tabular):
     max: float
     detection_cases: tuple[DetectionCase, ...]
     """For other measures than the resemblance: probabilities of some kinds of documents to be candidates."""
+    keys_made_for: bool
+    """Whether the keys were made for such pairs: the measure of the index, or the resemblance, decides with its
+    threshold or a higher minimum."""
     weights: WeightsUsed | None
     """For the measure weighted: the source of the weights."""
     indices: tuple[str, ...]

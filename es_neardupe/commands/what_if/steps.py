@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from es_neardupe.candidates.detection import DetectionCase, cases_in_index, detection_of
+from es_neardupe.candidates.detection import DetectionCase, cases_in_index, detection_of, keys_made_for
 from es_neardupe.candidates.fingerprints import read_fingerprints
 from es_neardupe.candidates.who_may_meet import GroupRules
 from es_neardupe.errors import IndexUnusable
@@ -46,6 +46,9 @@ class Threshold:
     """Probability that a pair exactly ``min`` similar is a candidate; None if the measure does not determine it."""
     detection_cases: tuple[DetectionCase, ...]
     """If ``detection`` is None, the probabilities for some kinds of pairs."""
+    keys_made_for: bool
+    """Whether the keys were made for such pairs: the measure of the index, or the resemblance, decides with its
+    threshold or a higher minimum."""
 
 
 @dataclass(frozen=True)
@@ -119,6 +122,7 @@ class _LastRules:
             **_moves(verified.corpus.group_ids, ids),
             detection=detection_of(measure, minimum, self.index.settings.scheme),
             detection_cases=cases_in_index(self.index, measure, minimum),
+            keys_made_for=keys_made_for(self.index.settings, measure, minimum),
         )
 
 

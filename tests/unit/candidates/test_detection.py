@@ -17,6 +17,7 @@ from es_neardupe.candidates.detection import (
     default_lengths,
     detection_cases,
     detection_of,
+    keys_made_for,
     least_words,
     settings_by_lengths,
     unsuited_lengths,
@@ -197,3 +198,20 @@ def test_texts_that_do_not_suit_the_keys(
     assert found is not None
     assert (found.too, found.words, found.unsuited, found.preset) == expected
     assert found.documents == len(lengths)
+
+
+@pytest.mark.parametrize(
+    ("preset", "measure", "minimum", "expected"),
+    [
+        ("scans", Measure(), 0.25, True),
+        ("scans", Measure(), 0.2, False),
+        ("strict", Measure(), 0.9, True),
+        ("strict", Measure(MeasureName.EDIT), 0.9, False),
+        ("reader", Measure(MeasureName.EDIT), 0.71, True),
+        ("reader", Measure(MeasureName.EDIT), 0.7, False),
+        ("reader", Measure(), 0.7, True),
+        ("reader", Measure(), 0.69, False),
+    ],
+)
+def test_what_keys_were_made_for(preset: str, measure: Measure, minimum: float, expected: bool) -> None:
+    assert keys_made_for(Settings.chosen(("text",), preset=preset), measure, minimum) == expected

@@ -216,7 +216,7 @@ def test_json_of_similar(capsys: pytest.CaptureFixture[str]) -> None:
     """The shape that the documentation promises."""
     hit = SimilarHit("i", "1", 0.875, 12, "g", fields={"title": "One"})
     answer = SimilarReport(
-        {"index": "i", "id": "0"}, (hit,), 3, 3, 0, Detection(0.5, 0.25), "resemblance", 1.0, (), None, ("i",)
+        {"index": "i", "id": "0"}, (hit,), 3, 3, 0, Detection(0.5, 0.25), "resemblance", 1.0, (), True, None, ("i",)
     )
     print_lines([similar_json(answer)])
     found = json.loads(capsys.readouterr().out)
@@ -306,11 +306,21 @@ def test_only_pairs_that_can_be_missed_are_warned_of(
     probability: float | None, of_cases: list[float], warned: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
     cases = [DetectionCase(f"case {number}", 0.5, value) for number, value in enumerate(of_cases)]
-    warn_of_detection(0.8, probability, cases)
+    warn_of_detection(0.8, probability, cases, keys_made_for=False)
     said = capsys.readouterr().err
     assert ("Results are incomplete" in said) == warned
     assert ("case 1" in said) == (warned and bool(cases))
     assert "case 0" not in said
+
+
+def test_what_the_keys_were_made_for_is_not_incomplete(capsys: pytest.CaptureFixture[str]) -> None:
+    """Whoever chose a preset knows its probability, which is shown."""
+    warn_of_detection(0.25, 0.716, [], keys_made_for=True)
+    shown = "Pairs exactly 0.25 similar become candidates with probability 0.716, more similar ones more often.\n"
+    assert capsys.readouterr().err == shown
+    warn_of_detection(0.71, None, [DetectionCase("one passage", 0.5, 0.9)], keys_made_for=True)
+    shown = "Pairs that only just reach 0.71 by this measure become candidates with probability 0.900 (one passage).\n"
+    assert capsys.readouterr().err == shown
 
 
 def test_words_of_the_validator_are_not_shown() -> None:

@@ -148,7 +148,7 @@ def _of_group(number: int, index: str) -> None:
         None,
         UnsuitedTexts(too="short", words=49, unsuited=number, documents=number, threshold=0.8, preset="reader"),
     )
-    report.common, report.detection, report.detection_cases = None, 1.0, ()
+    report.common, report.detection, report.detection_cases, report.keys_made_for = None, 1.0, (), True
     facts = SimpleNamespace(
         examined=number, differ=number, pairs=10, overlapping=0, negations=0, example="number: 5 / 6"
     )

@@ -42,6 +42,7 @@ def found(draw: st.DrawFn) -> tuple[PairsReport, Any, Any]:
         max=1.0,
         detection=0.9,
         detection_cases=(),
+        keys_made_for=True,
         weights=None,
         common=None,
         boilerplate=Boilerplate(0, 0, 0, (), ()),

@@ -437,7 +437,7 @@ def test_json_shapes_of_parts() -> None:
     names = ["index", "id", "measure", "similarity", "shared_bands", "group", "copies", "fields"]
     for measure, shown in (("resemblance", json.loads(hits)["hits"][0]), ("edit", names)):
         hit = SimilarHit("news", "1", 0.9, 1, None, 0, measure)
-        answer = SimilarReport({}, (hit,), 1, 1, 0, Detection(0.5, None), measure, 1.0, (), None, ("news",))
+        answer = SimilarReport({}, (hit,), 1, 1, 0, Detection(0.5, None), measure, 1.0, (), True, None, ("news",))
         assert list(similar_json(answer)["hits"][0]) == list(shown)
     (compared,) = re.findall(r"```json\n(.*?)```", section("json.md", "`compare`"), re.DOTALL)
     for kind, part in (
