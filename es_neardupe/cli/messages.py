@@ -334,9 +334,10 @@ def match_range(measure: str, minimum: float, maximum: float) -> str:
     return range if measure == "resemblance" else f"{range} by {measure}"
 
 
-def say_measure(label: str, weights: WeightsUsed | None = None) -> None:
-    """Say how a measure that was used differs from another of a similar name, and from which sample its weights are."""
-    if label.startswith(MeasureName.JACCARD.value):
+def say_measure(label: str, weights: WeightsUsed | None = None, *, given: object) -> None:
+    """Say how a measure that the user has ``given`` differs from another of a similar name, and from which sample its
+    weights are."""
+    if given and label.startswith(MeasureName.JACCARD.value):
         say(JACCARD)
     if weights is not None:
         say(f"Feature weights: from {counted(weights.documents, 'random document')}, sampled {weights.at}.")

@@ -78,7 +78,7 @@ def distribution(
         _show_facts(found.facts, found.threshold, len(found.indices) > 1)
         if found.trials:
             _show_trials(found.trials)
-    _say(found, given["plot"])
+    _say(found, given["plot"], measures=given["measure"])
 
 
 def _show(report: DistributionReport, one: Distribution) -> None:
@@ -186,9 +186,9 @@ def _example(example: SimilarityExample, several: bool) -> list[tuple[object, ..
     return [(value, named(name, several), excerpt) for value, name, excerpt in sides]
 
 
-def _say(found: DistributionReport, plot: str | None) -> None:
+def _say(found: DistributionReport, plot: str | None, *, measures: object) -> None:
     for one in found.distributions:
-        say_measure(one.measure)
+        say_measure(one.measure, given=measures)
     if found.recommendation is not None:
         say(found.recommendation.text)
     clean = "" if found.preset.clean is None else f", with --clean {found.preset.clean}"

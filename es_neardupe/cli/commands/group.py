@@ -87,7 +87,7 @@ def group(
     else:
         _show_groups(report)
         show_first(report.requests)
-    _warn_of_groups(report)
+    _warn_of_groups(report, given["measure"])
     if report.scope.written_since_enrich and not report.scope.stale:
         _warn_of_written(report.index, report.scope.written_since_enrich)
     show_left(failures, *left_by(report.writes))
@@ -259,8 +259,9 @@ def _without_boilerplate(match: MatchRules) -> str:
     )
 
 
-def _warn_of_groups(report: GroupReport) -> None:
-    say_measure(report.rules.measure, report.rules.weights)
+def _warn_of_groups(report: GroupReport, measure: object = None) -> None:
+    """Messages about the groups. ``measure``: what the user has given."""
+    say_measure(report.rules.measure, report.rules.weights, given=measure)
     say_common(report.common)
     warn_of_detection(report.rules.min, report.detection, report.detection_cases, keys_made_for=report.keys_made_for)
     name = report.index

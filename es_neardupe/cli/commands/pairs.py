@@ -80,7 +80,7 @@ def pairs(
         range = match_range(found.measure, found.min, found.max)
         verified = counted(found.candidates, "verified candidate pair")
         say(f"{counted(len(found), 'pair')} {range}, from {verified} of different texts, and with their exact copies")
-    say_measure(found.measure, found.weights)
+    say_measure(found.measure, found.weights, given=given["measure"])
     say_common(found.common)
     warn_of_detection(found.min, found.detection, found.detection_cases, keys_made_for=found.keys_made_for)
     warn_of_boilerplate(index, found.boilerplate)

@@ -49,7 +49,7 @@ def similar(
         write_output(output, found.table())
     elif not as_json:
         show_similar(found)
-    say_measure(found.measure, found.weights)
+    say_measure(found.measure, found.weights, given=given["measure"])
     warn_of_detection(
         found.detection.min,
         found.detection.probability,

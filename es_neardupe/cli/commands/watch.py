@@ -238,7 +238,7 @@ def _show_round(done: Round, as_json: bool) -> None:
         say_reread(done.scope.reread)
         warn_of_unnoticed(done.index, done.scope.unnoticed)
     if done.round == 1 and done.grouping is not None:
-        say_measure(done.grouping.rules.measure, done.grouping.rules.weights)
+        say_measure(done.grouping.rules.measure, done.grouping.rules.weights, given=None)
         grouping = done.grouping
         warn_of_detection(
             grouping.rules.min, grouping.detection, grouping.detection_cases, keys_made_for=grouping.keys_made_for

@@ -20,7 +20,7 @@ from unit_tools import JSON
 
 from es_neardupe.candidates.detection import DetectionCase
 from es_neardupe.cli import output
-from es_neardupe.cli.messages import warn_of_detection, warn_of_empty
+from es_neardupe.cli.messages import say_measure, warn_of_detection, warn_of_empty
 from es_neardupe.cli.output import ask, print_json, print_lines, print_table, printable, say, show, warn
 from es_neardupe.commands.similar.steps import Detection, SimilarHit, SimilarReport
 from es_neardupe.display_text import score_text, validation_message, without_passwords
@@ -311,6 +311,17 @@ def test_only_pairs_that_can_be_missed_are_warned_of(
     assert ("Results are incomplete" in said) == warned
     assert ("case 1" in said) == (warned and bool(cases))
     assert "case 0" not in said
+
+
+@pytest.mark.parametrize(
+    ("label", "given", "said"), [("jaccard", "S_J", True), ("jaccard", None, False), ("bag", "bag", False)]
+)
+def test_the_other_measure_of_the_name_is_explained_to_those_who_name_it(
+    label: str, given: str | None, said: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The preset short uses jaccard too."""
+    say_measure(label, given=given)
+    assert ("is called resemblance" in capsys.readouterr().err) == said
 
 
 def test_what_the_keys_were_made_for_is_not_incomplete(capsys: pytest.CaptureFixture[str]) -> None:
