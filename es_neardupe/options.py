@@ -152,7 +152,8 @@ class Mask(str, Enum):
     """Kinds of parts of texts that are replaced by one placeholder each, in the order in which they are tried."""
 
     SOURCE = "source"
-    """Place in source code, such as ``Name.java:52``; it stays as it is, so no other kind replaces its number."""
+    """Place in source code, such as ``Name.java:52``, or status in an access log, such as ``HTTP/1.1" 200``; it stays
+    as it is, so no other kind replaces its number."""
     URL = "url"
     EMAIL = "email"
     UUID = "uuid"

@@ -13,8 +13,8 @@ from es_neardupe.options import DECIDING, FactKind, Matching, MeasureName
 from es_neardupe.similarity.facts.kinds import parse_facts
 
 FACTS_OF_LOGS = (FactKind.NUMBER.value, FactKind.NEGATION.value)
-"""What decides in log lines of which the variables are masked: the numbers of places in source code, and whether
-something ``opened`` or ``closed``."""
+"""What decides in log lines of which the variables are masked: the numbers of places in source code, the status of
+HTTP, and whether something ``opened`` or ``closed``."""
 
 
 @dataclass(frozen=True)

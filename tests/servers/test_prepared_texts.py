@@ -209,6 +209,16 @@ def test_log_lines_that_say_the_opposite(client: Client, index_name: str) -> Non
     assert NearDupe(index_name, client).group(facts=["none"]).groups.count == 1
 
 
+def test_requests_with_another_status(client: Client, index_name: str) -> None:
+    lines = {
+        f"{status}-{n}": {"message": f'10.0.0.{n} [03/Nov/2026:10:15:0{n} +0000] "GET /a HTTP/1.{n % 2}" {status} {n}'}
+        for status in (200, 404, 500)
+        for n in range(3)
+    }
+    index = filled(client, index_name, lines, Settings.chosen(("message",), preset="logs"))
+    assert sorted(map(sorted, grouped(index))) == [[f"{status}-{n}" for n in range(3)] for status in (200, 404, 500)]
+
+
 def test_unprepared_texts_are_named_wherever_they_are_met(client: Client, index_name: str) -> None:
     """By the texts that come last, also if the index shows few hits: its lengths alone would name another preset."""
     make_index(client, index_name, {"text": {"type": "text"}}, settings={"max_result_window": 15})

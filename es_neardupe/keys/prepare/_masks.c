@@ -69,7 +69,28 @@ static int one_of(Place at, const char *characters)
 static const char *const EXTENSIONS[] = {"c",   "cc", "cpp", "cs",  "cxx", "erl", "ex", "go", "groovy", "h",     "hpp",   "java", "js",
                                          "jsx", "kt", "lua", "php", "pl",  "py",  "rb", "rs", "scala",  "swift", "ts",   "tsx",  NULL};
 
-/* NAME.EXTENSION:NUMBER(:NUMBER)? | line NUMBER */
+/* The end of HTTP/VERSION, where the version may be masked. */
+static Place http_version(Place at)
+{
+    if (!starts(at, "HTTP/"))
+        return NULL;
+    if (starts(at + 5, "_num_"))
+        return at + 10;
+    Place found = digits(at + 5, 1, 1);
+    return found && *found == '.' && is(found + 1, DIGIT) ? found + 2 : found;
+}
+
+/* HTTP/VERSION" STATUS */
+static Place http_status(Place at)
+{
+    Place found = http_version(at);
+    if (!found)
+        return NULL;
+    found += *found == '\\';
+    return starts(found, "\" ") && one_of(found + 2, "12345") ? digits(found + 2, 3, 3) : NULL;
+}
+
+/* NAME.EXTENSION:NUMBER(:NUMBER)? | line NUMBER | HTTP/VERSION" STATUS */
 static Place source(Place at, Place end)
 {
     (void)end;
@@ -84,7 +105,7 @@ static Place source(Place at, Place end)
                 }
         }
     }
-    return starts(at, "line ") ? digits(at + 5, 1, 7) : NULL;
+    return starts(at, "line ") ? digits(at + 5, 1, 7) : http_status(at);
 }
 
 static int in_url(Place at, Place end)
@@ -541,10 +562,14 @@ static PyObject *masked(PyObject *self, PyObject *args)
         if (next && *PLACEHOLDERS[kind]) {
             written = add(&out, PLACEHOLDERS[kind], strlen(PLACEHOLDERS[kind]));
         } else if (next || !is(at, RUN)) {
+            Place version = next && kind == SOURCE && (kinds >> NUMBERS & 1) ? http_version(at) : NULL;
+            if (version)
+                written = add(&out, "HTTP/" NUMBER, strlen("HTTP/" NUMBER));
             next = next ? next : at + 1;
             while (next < end && !is(next, RUN) && *next != '/' && *next != ':')
                 next++;
-            written = add(&out, at, (size_t)(next - at));
+            at = version ? version : at;
+            written = written && add(&out, at, (size_t)(next - at));
         } else {
             next = run_of(at, RUN, INT32_MAX);
             Place number = run_of(at, DOLLAR, INT32_MAX); /* an amount, or else a name that stays */

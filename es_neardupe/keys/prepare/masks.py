@@ -2,8 +2,9 @@
 
 At each place that does not follow a match, or a run of ``[0-9A-Za-z_$]``, the kinds are tried in their order. A match
 counts if no character of ``[0-9A-Za-z_]`` follows it. Otherwise the run stays, except that ``digits`` replaces each
-number in it; one that begins with ``$`` is a name, unless only digits follow, as in ``$5,000``. The expressions have
-the syntax of RE2, without look-around, and know ASCII only.
+number in it; one that begins with ``$`` is a name, unless only digits follow, as in ``$5,000``. In a match of
+``source``, ``digits`` replaces the version of HTTP. The expressions have the syntax of RE2, without look-around, and
+know ASCII only.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ EXPRESSIONS: dict[Mask, str] = {
         r"[A-Za-z_$][0-9A-Za-z_$]{0,99}"
         r"\.(?:c|cc|cpp|cs|cxx|erl|ex|go|groovy|h|hpp|java|js|jsx|kt|lua|php|pl|py|rb|rs|scala|swift|ts|tsx)"
         r"(?::[0-9]{1,7}){1,2}|line [0-9]{1,7}"
+        r"|HTTP/(?:[0-9](?:\.[0-9])?|_num_)\\?\" [1-5][0-9]{2}"  # the status in a line of an access log
     ),
     Mask.URL: r"[A-Za-z][0-9A-Za-z+.-]{1,15}://[^ \t\r\n\f\v<>\"']*[^ \t\r\n\f\v<>\"'.,;:!?(){}\[\]]",
     Mask.EMAIL: (r"[0-9A-Za-z][0-9A-Za-z._%+-]{0,63}@[0-9A-Za-z-]{1,63}(?:\.[0-9A-Za-z-]{1,63}){0,7}\.[A-Za-z]{2,24}"),
@@ -58,7 +60,7 @@ EXPRESSIONS: dict[Mask, str] = {
 """What each kind matches, in the order in which they are tried."""
 
 PLACEHOLDERS: dict[Mask, str] = {
-    Mask.SOURCE: "",  # stays as it is: the place of an error is no variable
+    Mask.SOURCE: "",  # stays as it is, but for the version of HTTP: the place of an error and a status are no variables
     Mask.URL: "_url_",
     Mask.EMAIL: "_email_",
     Mask.UUID: "_uuid_",
@@ -72,6 +74,7 @@ PLACEHOLDERS: dict[Mask, str] = {
 """What replaces it: one token of the scheme."""
 
 _NUMBER = re.compile(r"[0-9]+")
+_VERSION = re.compile(r"HTTP/([0-9](?:\.[0-9])?)")
 _RUN = r"[0-9A-Za-z_$]+"
 _WHOLE_NUMBER = r"\$*[0-9]+(?![0-9A-Za-z_$])(?:[.,][0-9]+)*"
 _NO_WORD_FOLLOWS = r"(?![0-9A-Za-z_])"
@@ -146,9 +149,11 @@ def _replaced(text: str, expressions: _Compiled) -> Iterator[_Replacement]:
 def _replacements(match: re.Match[str], *, numbers: bool) -> Iterator[_Replacement]:
     if match.lastgroup == "digits":
         yield match.end() - len(match[0].lstrip("$")), match.end(), PLACEHOLDERS[Mask.DIGITS]
+    elif match.lastgroup == "source":
+        if numbers and (version := _VERSION.match(match.string, *match.span())):
+            yield *version.span(1), PLACEHOLDERS[Mask.DIGITS]
     elif match.lastgroup != "run":
-        if placeholder := PLACEHOLDERS[Mask(match.lastgroup or "")]:
-            yield *match.span(), placeholder
+        yield *match.span(), PLACEHOLDERS[Mask(match.lastgroup or "")]
     elif numbers and not match[0].startswith("$"):
         for number in _NUMBER.finditer(match.string, *match.span()):
             yield *number.span(), PLACEHOLDERS[Mask.DIGITS]

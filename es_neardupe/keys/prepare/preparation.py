@@ -66,7 +66,8 @@ class Preparation:
 
     @property
     def keeps_only_places(self) -> bool:
-        """Whether the only numbers that are left are those of places in source code, such as ``Name.java:52``."""
+        """Whether the only numbers that are left are those of places in source code, such as ``Name.java:52``, and
+        the status of HTTP."""
         return {Mask.SOURCE, Mask.DIGITS} <= {*self.masks}
 
     @property

@@ -115,7 +115,7 @@ PARTS = some_of(
     "a f 0 1 12 123 fe80 :: : - . / $ _ Jan \u00e9 dead beef 4711 % , \\ line Foo.java:52 0x1f C:\\x http:// x@y.zz"
     " 1.2.3.4 12:30:01 Z +0100 2026-01-02 T10:00:16 ab:cd:ef:ab:cd:ef 00:1a:2b:3c:4d:5e 04/Dec/2005: /a/b ab::cd a.b"
     " df1461aa-f8eb-18b9-0074-513021da8978 7d9c5b8f6-x2v4q 28391040-kzbtr _default",
-    *(" ", "  ", "\n", "Mon, ", "line 5"),
+    *(" ", "  ", "\n", "Mon, ", "line 5", "HTTP/1.1", "HTTP/2", "HTTP/_num_", '"', '" 200', '\\" 504', '" 600 200'),
 )
 LOG_LINES = st.lists(PARTS, max_size=14).map("".join)
 
@@ -139,6 +139,8 @@ def masked_place_by_place(text: str, kinds: Sequence[Mask]) -> str:
             if (kind is Mask.IP and not digit) or (kind is Mask.HEX and not prefixed and not (digit and letter)):
                 continue
             end, made = match.end(), PLACEHOLDERS[kind] or match[0]
+            if Mask.DIGITS in kinds and kind is Mask.SOURCE:
+                made = re.sub("^HTTP/[0-9.]+", "HTTP/_num_", made)
             break
         else:
             amount = re.fullmatch("([$]*)[0-9]+", run[0])
@@ -158,11 +160,29 @@ def masked_place_by_place(text: str, kinds: Sequence[Mask]) -> str:
 @example("web-7d9c5b8f6-x2v4q_a-b a-28391040-kzbtr 7d9c5b8f6-x2v4qz-a 45678945-46789 bcdfbc-x2v4q_", {*ALL})
 @example("a-7d9c5b8f6-x2v4q-7d9c5b8f6-x2v4q-b -web-7d9c5b8f6-x2v4q --7d9c5b8f6--x2v4q a.7d9c5b8f6-x2v4q", {*ALL})
 @example("0x1234g 12a 1.5dead1", {*ALL})
+@example('"GET / HTTP/1.1" 200 12 "GET / HTTP/2\\" 504 HTTP/1.0" 2000 xHTTP/1.0" 200', {*ALL})
 @example("$5,000.00 $1 $$12 $a1 $1a $ 5,000 a$1", {*ALL})
 def test_masks_are_the_rule(text: str, kinds: set[Mask]) -> None:
     chosen = [kind for kind in Mask if kind in kinds]
     assert masked(text, chosen) == masked_by_expressions(text, chosen) == masked_place_by_place(text, chosen)
     check_places(text, Preparation(None, tuple(chosen)))
+
+
+@pytest.mark.parametrize(
+    ("line", "prepared"),
+    [
+        ('"GET /a HTTP/1.1" 200 512', '"GET /a HTTP/_num_" 200 _num_'),
+        ('"GET /a HTTP/2" 500 512', '"GET /a HTTP/_num_" 500 _num_'),
+        ('\\"GET /a HTTP/2.0\\" 404', '\\"GET /a HTTP/_num_\\" 404'),
+        ('"GET /a HTTP/1.1" 999', '"GET /a HTTP/_num_" _num_'),
+        ('"GET /a HTTP/1.1" 2000', '"GET /a HTTP/_num_" _num_'),
+        ('"GET /a HTTP/1.1", 200', '"GET /a HTTP/_num_", _num_'),
+        ("took 200 ms", "took _num_ ms"),
+    ],
+)
+def test_the_status_of_an_access_log_stays(line: str, prepared: str) -> None:
+    assert masked(line, ALL) == masked_by_expressions(line, ALL) == masked(prepared, ALL) == prepared
+    assert masked(line, [Mask.SOURCE]) == line
 
 
 def test_masks_are_built(built_kernel: None) -> None:
