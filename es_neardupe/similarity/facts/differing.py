@@ -24,10 +24,10 @@ from es_neardupe.similarity.facts.fact_keys import NUMBER
 from es_neardupe.similarity.facts.names import replaced_words
 from es_neardupe.similarity.facts.opposites import are_opposites
 from es_neardupe.similarity.facts.spelling import (
-    differ_in_a_letter,
     differ_in_layout_only,
     digit_groups,
     have_equal_signs,
+    is_slip,
     is_variant,
 )
 from es_neardupe.similarity.facts.titles import are_of_clothes, facts_of_first_lines, facts_of_titles, sizes_of
@@ -49,8 +49,6 @@ _MIN_LETTERS = 3
 """Letters of a word instead of a fact: fewer may abbreviate one, as ``Mi.`` does ``Mittwoch``."""
 _MISREAD = 0.6
 """Similarity (Levenshtein 1966) of a spelled-out fact and a misread one, at least."""
-_SLIPS = 2
-"""Words of two texts with another letter, by which single letters of names are no facts."""
 _SUFFIXES = frozenset("abcdef")
 """Small letters that make another number of one, unlike that of 1080p."""
 _CONTENT = TokenFlag.CONTENT.value
@@ -179,13 +177,14 @@ class _Slot(NamedTuple):
 
 
 def _has_slips(a: FactTokens, b: FactTokens, changes: Sequence[TokenChange]) -> bool:
-    """Whether several words that are no names have another letter, as in a scan."""
-    slips = 0
+    """Whether a word that is no name is misspelled in one of the texts."""
     for one in changes:
         parts = a.part(*one.a), b.part(*one.b)
         if all(len(part) == 1 and part.written.islower() for part in parts):
-            slips += differ_in_a_letter(*(part.written for part in parts))
-    return slips >= _SLIPS
+            x, y = (part.written for part in parts)
+            if is_slip(x, y) and not are_opposites(x, y):
+                return True
+    return False
 
 
 def _kinds(a: Part, b: Part, surroundings: Surroundings, has_slips: Callable[[], bool]) -> set[FactKind]:

@@ -13,8 +13,11 @@ from es_neardupe.similarity.facts.token_flags import TokenFlag
 from es_neardupe.similarity.facts.tokens import FactTokens, SlotToken
 
 _MAX_TOKENS = 6
-"""Tokens of a name, and of what is between two."""
-_BEGINS, _CONTENT, _LOWER = TokenFlag.START.value, TokenFlag.CONTENT.value, TokenFlag.LOWER.value
+"""Tokens of a name, at most."""
+_BETWEEN = 10
+"""Tokens between two names, at most."""
+_BEGINS, _OTHER = TokenFlag.START.value, TokenFlag.CONTENT.value | TokenFlag.LOWER.value
+"""Words that are no names, and have a meaning."""
 
 
 def exchanges(a: FactTokens, b: FactTokens, changes: Sequence[TokenChange]) -> dict[int, TokenChange]:
@@ -25,7 +28,7 @@ def exchanges(a: FactTokens, b: FactTokens, changes: Sequence[TokenChange]) -> d
         keys = a.keys[slice(*whole.a)].tolist(), b.keys[slice(*whole.b)].tolist()
         if (
             whole.surroundings is Surroundings.OTHER
-            or len(keys[0]) > 3 * _MAX_TOKENS
+            or len(keys[0]) > 2 * _MAX_TOKENS + _BETWEEN
             or sorted(keys[0]) != sorted(keys[1])
         ):
             continue
@@ -41,7 +44,7 @@ def _exchanged(a: Sequence[int], b: Sequence[int]) -> Iterator[tuple[int, int]]:
     for x in range(1, min(_MAX_TOKENS, size - 2) + 1):
         for last in range(1, min(_MAX_TOKENS, size - x - 1) + 1):
             y = size - last
-            if y - x <= _MAX_TOKENS and b == [*a[y:], *a[x:y], *a[:x]]:
+            if y - x <= _BETWEEN and b == [*a[y:], *a[x:y], *a[:x]]:
                 yield x, y
 
 
@@ -52,8 +55,9 @@ def _differ(
     are_names = all(any(is_name(one, (a, b)) for one in name) for name in (x, y))
     if not are_names or any(one.flags & _BEGINS for one in (*between, *y)):
         return False
+    if between[-1].key in words.WITH or any(one.key in words.TOGETHER for one in between):
+        return False
     return any(
-        one.key in words.DIRECTIONS
-        or (one.kind is None and one.flags & _CONTENT and one.flags & _LOWER and one.key not in words.TOGETHER)
+        one.kind is not None or one.key in words.DIRECTIONS or (len(one.key) > 1 and one.flags & _OTHER == _OTHER)
         for one in between
     )

@@ -35,14 +35,16 @@ _OPPOSITES = {
         left/right,both right/both inside/outside indoor/outdoor indoors/outdoors uphill/downhill
         clockwise/counterclockwise,anticlockwise northbound/southbound eastbound/westbound upstream/downstream
         inbound/outbound north/south,east,west south/east,west east/west northern/southern eastern/western
-        may/must,shall can/must,shall should/must might/must could/must optional/mandatory,compulsory,required
-        all/some,any,none any/none both/neither from,since/until first/last included/excluded,extra includes/excludes
+        may/must,shall can/must,shall might/must could/must optional/mandatory,compulsory,required
+        all/some,none any/none both/neither from,since/until first/last included/excluded,extra includes/excludes
         inclusive/exclusive including/excluding covered/excluded before/since
         high/low hot/cold warm/cold long/short deep/shallow wet/dry old/new light/dark fast/slow full/empty
         full/part permanent/temporary morning/evening,afternoon am/pm weekdays/weekends weekday/weekend
         stronger/weaker larger,bigger/smaller longer/shorter older/younger earlier/later faster/slower hotter/colder
         manually/automatically manual/automatic advance/arrears stop/continue safe/dangerous,unsafe
-        vor/nach mehr/weniger kann/muss darf/muss über/unter links/rechts linke,linken,linker/rechte,rechten,rechter
+        vor/nach mehr/weniger kann/muss darf/muss doit/peut debe/puede
+        positiv/negativ within/outside prior/following über/unter links/rechts
+        linke,linken,linker/rechte,rechten,rechter
         obere,oberen,oberer/untere,unteren,unterer mindestens/höchstens erste,ersten,erster/letzte,letzten,letzter
         warm,warmes,warmen/kalt,kaltes,kalten trockenen,trocken/feuchten,feucht innen/außen süden/norden westen/osten
         avant/après plus/moins premier/dernier première/dernière gauche/droite supérieur/inférieur
@@ -52,7 +54,7 @@ _OPPOSITES = {
         fría,frío/caliente norte/sul,sur primo/ultimo,secondo prima/dopo sopra/sotto destra/sinistra più/meno
         voor/na boven/onder links/rechts binnen/buiten vooraf/achteraf
         przed/po nad/pod до/после выше/ниже левую,левой,левый/правую,правой,правый
-        önce/sonra sol/sağ 前/后,後 上/下 左/右 内/外 南/北,东,西 东/西,北 西/北 高/低 増/減 甲/乙
+        önce/sonra sol/sağ 买/卖 前/后,後 上/下 左/右 内/外 南/北,东,西 东/西,北 西/北 高/低 増/減 甲/乙
         允许/禁止 免费/收费,半价 無料/有料 缩短/延长
         """
     )
@@ -79,9 +81,10 @@ _STATES = {
         gain,gains,profit,profits/loss,losses
         won,wins,win,winning/lost,loses,lose,losing
         bought,buys,buy,buying/sold,sells,sell,selling
-        up/down in/out on/off for/against true/false positive/negative guilty/innocent alive/dead present/absent
+        up/down in/out on/off for/against true/false positive/negative malignant/benign
+        upheld/overturned always/rarely guilty/innocent alive/dead present/absent
         higher/lower highest/lowest better/worse best/worst
-        trace,debug,info,notice,information/warn,warning,error,critical,fatal,severe warn,warning/error,critical,fatal
+        trace,debug,info/warn,warning,error,critical,fatal,severe warn,warning/error,critical,fatal
         get/post,put,delete,patch post/put,delete
         gestiegen/gesunken,gefallen stieg,steigt,stiegen/sank,sinkt,sanken,fiel,fällt,fielen erhöht/gesenkt
         angenommen,genehmigt/abgelehnt erlaubt/verboten gewonnen/verloren gewann/verlor geöffnet,offen/geschlossen

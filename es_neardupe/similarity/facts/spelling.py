@@ -18,6 +18,10 @@ from es_neardupe.similarity.facts.word_lists import words_of
 MIN_SIMILARITY = 0.8
 """Minimum similarity (Damerau 1964) of two spellings of a word of `_MIN_LETTERS` or more. Iran and Iraq have 0.75."""
 _MIN_LETTERS = 4
+_LONG = 6
+"""Letters of a word that may have two slips."""
+_MAX_NAME = 8
+"""Letters of a name that may be another one with one letter: of longer ones, hardly any two are so alike."""
 
 _DIGITS = re.compile(r"\d+")
 _SIGNS = re.compile(f"[{CURRENCY_SIGNS}%‰]")
@@ -39,7 +43,9 @@ _INFLECTIONS = frozenset(("e", "en", "n", "es", "s"))
 """Ends of German nouns, which have a capital letter as names have: Frist and Fristen, Vertrag and Verträge."""
 _VOWELS = frozenset("aeiou")
 """The last letters of given names of which the other gender has another one, or none."""
-_SOUND_ALIKE = frozenset(map(frozenset, words_of("ae bp ck cs cz dt ei eo ey fv gj gk iy ij jy kq kx mn ou sx sz vw")))
+_SOUND_ALIKE = frozenset(
+    map(frozenset, words_of("ae bp ck cs cz dt ei eo ey fv gj gk iy ij jy kq kx mn ou sx sz tz vw jx bv gq"))
+)
 """Letters that names are spelled with, one instead of the other: Karl and Carl, Schmidt and Schmitt."""
 _BLANK_INSIDE = re.compile(r"(?<=\d)[ \u00a0\u2009\u202f-](?=\d)")
 _MIN_DIVIDED = 5
@@ -136,11 +142,19 @@ def _are_other_names(short: str, long: str) -> bool:
     return short[:-2] == long[:-2] and {short[-2:], long[-2:]} == {"an", "na"}
 
 
+def is_slip(one: str, other: str) -> bool:
+    """Whether two words in small letters differ as after a slip: in a letter, or in two of a word of six or more."""
+    distance = DamerauLevenshtein.distance(one, other)
+    return min(len(one), len(other)) >= _MIN_LETTERS and 0 < distance <= 1 + (max(len(one), len(other)) >= _LONG)
+
+
 def differ_in_a_letter(one: str, other: str) -> bool:
     """Whether two words in small letters differ in one that sounds otherwise: in their first letter, as Leeds and
     Reeds, or in a consonant or a vowel, as Walter and Walker, Burton and Barton."""
     changed = [pair for pair in zip(one, other, strict=False) if pair[0] != pair[1]]
-    if len(one) != len(other) or len(changed) != 1 or frozenset(changed[0]) in _SOUND_ALIKE:
+    if len(one) != len(other) or len(one) > _MAX_NAME or len(changed) != 1 or frozenset(changed[0]) in _SOUND_ALIKE:
+        return False
+    if one[:-1] == other[:-1] and len(one) >= _LONG and one[-2] == "e":  # Vorsitzenden, Vorsitzender
         return False
     return one[0] != other[0] or len(_VOWELS.intersection(changed[0])) != 1
 

@@ -21,7 +21,7 @@ _NUMERIC = (FactKind.AMOUNT, FactKind.UNIT, FactKind.DATE, FactKind.NUMBER, Fact
 _CONTENT = TokenFlag.CONTENT.value
 _MAX_NUMBERED = 3
 """Tokens that number a part of a series."""
-_PART_NUMBER = re.compile(rf"(?:{NUMBER}|{ORDINAL})(?:[1-9]|[1-4]\d)")
+_PART_NUMBER = re.compile(rf"(?:{NUMBER}|{ORDINAL})(?:[2-9]|[1-4]\d)")
 _NOT_IN_A_SIZE = re.compile(r"[.'’&]")
 
 
@@ -57,7 +57,7 @@ def facts_of_titles(
     x, y = (next((one for one in title if one.key in products.CONDITIONS), None) for title in titles)
     if bool(x) != bool(y):
         yield FactKind.WORD, x, y
-    yield from _numbered(*whole)
+    yield from _numbered(texts, *whole)
     x, y = _other_parts(*map(_parts_of, whole))
     if (x or y) and any(_is_a_noun(one, titles[1]) for one in titles[0]):
         yield FactKind.WORD, x, y
@@ -144,17 +144,19 @@ def _other_qualities(a: Sequence[SlotToken], b: Sequence[SlotToken]) -> Iterator
 
 
 def _numbered(
-    a: Sequence[SlotToken], b: Sequence[SlotToken]
+    texts: tuple[FactTokens, FactTokens], a: Sequence[SlotToken], b: Sequence[SlotToken]
 ) -> Iterator[tuple[FactKind, SlotToken | None, SlotToken | None]]:
     """The number of a part that ends one of two titles, and is all that the other lacks: ``Iron Giant 2``, ``Part II``,
-    ``2nd edition``."""
+    ``2nd edition``, but not that of a copy, ``report (2)``."""
     short, long = (a, b) if len(a) < len(b) else (b, a)
     added = long[len(short) :]
     if not 0 < len(added) <= _MAX_NUMBERED or [one.key for one in short] != [one.key for one in long[: len(short)]]:
         return
     others = [one for one in added if one.kind is not FactKind.NUMBER]
     number = next((one for one in added if one.kind is FactKind.NUMBER), None)
-    if number and _PART_NUMBER.fullmatch(number.key) and all(one.key in products.NUMBERED for one in others):
+    if not number or (texts[0] if long is a else texts[1]).text.startswith("(", number.start - 1):
+        return
+    if _PART_NUMBER.fullmatch(number.key) and all(one.key in products.NUMBERED for one in others):
         yield (FactKind.NUMBER, None, number) if long is b else (FactKind.NUMBER, number, None)
 
 

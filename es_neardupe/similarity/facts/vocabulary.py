@@ -63,22 +63,24 @@ SPELLED_NUMBERS = valued(
     80 восемьдесят
     90 девяносто
     100 сто
-    2 dois duas twee dwa dwie dwóch iki
-    3 tre três drie trzy trzech üç
-    4 quattro quatro cztery czterech dört
-    5 cinque vijf pięć pięciu beş
+    2 dois duas twee dwa dwie dwóch
+    3 tre três drie trzy trzech
+    4 quattro quatro cztery czterech
+    5 cinque vijf pięć pięciu
     6 zes sześć sześciu
     7 sette sete zeven siedem siedmiu
-    8 oito osiem ośmiu sekiz
-    9 nove negen dziewięć dziewięciu dokuz
+    8 oito osiem ośmiu
+    9 nove negen dziewięć dziewięciu
     10 dieci dez tien dziesięć dziesięciu
     11 undici
     12 dodici doze twaalf dwanaście dwunastu
     13 tredici treze dertien
-    14 quattordici veertien czternaście czternastu
+    14 quattordici catorze veertien czternaście czternastu
     15 quindici vijftien piętnaście piętnastu
     16 sedici dezasseis dezesseis zestien
+    17 diciassette dezassete dezessete zeventien siedemnaście siedemnastu
     18 diciotto dezoito achttien
+    19 diciannove dezanove dezenove negentien dziewiętnaście dziewiętnastu
     20 venti vinte twintig dwadzieścia dwudziestu yirmi
     30 trenta trinta dertig trzydzieści trzydziestu otuz
     40 quaranta quarenta veertig kırk
@@ -334,13 +336,13 @@ FREQUENCIES = {
     **dict.fromkeys(words_of("hourly stündlich"), DAY / 24),
     **dict.fromkeys(words_of("daily nightly täglich quotidien quotidienne giornaliero dagelijks"), DAY),
     **dict.fromkeys(words_of("weekly wöchentlich hebdomadaire semanal settimanale wekelijks"), 7 * DAY),
-    **dict.fromkeys(words_of("fortnightly biweekly zweiwöchentlich quincenal"), 14 * DAY),
+    **dict.fromkeys(words_of("fortnightly zweiwöchentlich quincenal"), 14 * DAY),
     **dict.fromkeys(words_of("monthly monatlich mensuel mensuelle mensual mensal mensile maandelijks"), MONTH),
-    **dict.fromkeys(words_of("bimonthly zweimonatlich bimestriel bimestrielle bimestral"), 2 * MONTH),
+    **dict.fromkeys(words_of("zweimonatlich bimestriel bimestrielle bimestral"), 2 * MONTH),
     **dict.fromkeys(
         words_of("quarterly vierteljährlich quartalsweise trimestriel trimestrielle trimestral trimestrale"), 3 * MONTH
     ),
-    **dict.fromkeys(words_of("biannual biannually halbjährlich semestriel semestrielle semestral"), 6 * MONTH),
+    **dict.fromkeys(words_of("halbjährlich semestriel semestrielle semestral"), 6 * MONTH),
     **dict.fromkeys(words_of("yearly annually annual jährlich annuel annuelle anual annuale jaarlijks"), 12 * MONTH),
 }
 """How often: the seconds between two times, as those of ``per day``."""
@@ -375,10 +377,13 @@ DIRECTIONS = words_of(
 TOGETHER = words_of(
     """
     joined joins join met meets meet along together alongside plus versus vs married accompanied gemeinsam zusammen
-    traf trifft treffen rencontre avec junto
+    traf trifft treffen rencontre junto insieme samen sowie ainsi así nonché bem evenals oraz ve ile och og as like wie
+    well twinned between zwischen entre one other
     """
 )
 """Between two names that may change places."""
+WITH = words_of("with mit avec con com met z ze ile and und et y e en och og oraz ve и или or oder ou o")
+"""Before the second of two such names."""
 BEFORE_LETTERS = words_of(
     """
     article clause paragraph paragraphs subparagraph section subsection item point question option answer exercise
@@ -549,18 +554,26 @@ _ABBREVIATED = words_of(
 )
 ABBREVIATED_TITLES = _ABBREVIATED | words_of("hr hrn hon st gen adm pres fr dipl ing med phil rer nat jur mm sig dra")
 """Before a name: a full stop after one ends no sentence."""
-TITLES = _ABBREVIATED | words_of(
+_ADDRESSES = words_of(
     """
-    senator senators representative representatives congressman congresswoman president chairman secretary governor
-    mayor miss mister herr herrn frau monsieur madame mademoiselle señor señora señorita signor signora senhor senhora
-    sayın u s
+    miss mister herr herrn frau monsieur madame mademoiselle señor señora señorita signor signora senhor senhora sayın
     """
 )
-"""Titles of address, which are no part of a name, with those of ``U.S. Senator``; but not those that are also names or
-other words."""
+TITLES = (
+    _ABBREVIATED
+    | _ADDRESSES
+    | words_of(
+        """
+        senator senators representative representatives congressman congresswoman president chairman secretary governor
+        mayor u s
+        """
+    )
+)
+"""Titles of address and of offices, which are no part of a name, with those of ``U.S. Senator``; but not those that are
+also names or other words."""
 BEFORE_NAMES = (
     ABBREVIATED_TITLES
-    | TITLES
+    | _ADDRESSES
     | words_of(
         """
         don doña pan pani dear hello hi hey liebe lieber geehrte geehrter hallo cher chère bonjour estimado estimada
