@@ -219,6 +219,9 @@ class Outcome:
     seq_no: int | None = None
     """Sequence number of the document after the write; None if versions were not requested."""
     primary_term: int | None = None
+    dropped: bool = False
+    """Whether an ingest pipeline dropped the document, which the server answers with a success; known if versions were
+    requested."""
 
     @property
     def done(self) -> bool:

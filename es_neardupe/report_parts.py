@@ -55,7 +55,7 @@ class EnrichScope:
 
 @dataclass(frozen=True, kw_only=True)
 class LoadScope:
-    """Lines of the files: ``read = bad + duplicates + existing + matching`` + the sum of the writes."""
+    """Lines of the files: ``read = bad + duplicates + existing + matching + dropped`` + the sum of the writes."""
 
     read: int
     bad: int
@@ -66,6 +66,8 @@ class LoadScope:
     """Lines with an id that exists in the index; these documents are skipped, unless ``replace``."""
     matching: int
     """Lines whose document matches another one and is not written: with ``on_match`` ``skip``."""
+    dropped: int
+    """Lines whose document an ingest pipeline of the index dropped."""
     skipped_links: int
     """Symbolic links that leave a folder, which were not followed and are not part of ``read``."""
     skipped_files: int

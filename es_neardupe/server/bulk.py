@@ -41,7 +41,7 @@ _FIRST_SHARE = 4
 """Divisor of the size of the first request, so that the server has work early; each next one is twice as large."""
 
 _FILTER = "errors,items.*.status,items.*.error.type,items.*.error.reason"
-_VERSIONS = ",items.*._seq_no,items.*._primary_term"
+_VERSIONS = ",items.*._seq_no,items.*._primary_term,items.*.result"
 _OVERLOADED = 429
 _UNAVAILABLE = 503
 _REJECTED = (_OVERLOADED, _UNAVAILABLE)
@@ -254,7 +254,8 @@ def _outcome(action: Action, item: dict[str, Any], *, repeated: bool) -> Outcome
     error = result.get("error", {})
     version = result.get("_seq_no"), result.get("_primary_term")
     answer = result["status"], error.get("type", ""), error.get("reason", "")
-    outcome = Outcome(action, *answer, repeated, *version)
+    dropped = action.op in ("index", "create") and result.get("result") == "noop"
+    outcome = Outcome(action, *answer, repeated, *version, dropped)
     if outcome.type == "cluster_block_exception" and outcome.status != _NO_MASTER:
         raise Blocked(
             f"Index {action.index} is blocked for writing ({outcome.reason}). Remove the block "

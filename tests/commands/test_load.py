@@ -9,7 +9,7 @@ import json
 import lzma
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -22,7 +22,7 @@ from server_tools import JSON, family, hits, make_index, ours, put, theirs, vers
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.readers.files import Problem
-from es_neardupe.server.client import Client
+from es_neardupe.server.client import Client, path
 from es_neardupe.server.request_sizes import request_limit
 
 if sys.version_info >= (3, 14):
@@ -251,6 +251,7 @@ def test_links_that_leave_a_folder(client: Client, index_name: str, server_cli: 
         "duplicates": 0,
         "existing": 0,
         "matching": 0,
+        "dropped": 0,
         "skipped_links": 1,
         "skipped_files": 0,
         "empty_lines": 0,
@@ -267,6 +268,7 @@ def test_links_that_leave_a_folder(client: Client, index_name: str, server_cli: 
         "duplicates": 0,
         "existing": 1,
         "matching": 0,
+        "dropped": 0,
         "skipped_links": 0,
         "skipped_files": 0,
         "empty_lines": 0,
@@ -302,3 +304,35 @@ def test_a_document_that_is_larger_than_the_server_accepts(
         f"request_too_large: document 'quotes' is {why}",
     }
     assert sorted(id for _, id in versions(client, index_name)) == ["first", "last"]
+
+
+@pytest.fixture
+def pipeline(client: Client, index_name: str) -> Iterator[Callable[[JSON], str]]:
+    """Stores an ingest pipeline of the user with one processor, and returns its name."""
+    name = f"{index_name}-pipeline"
+
+    def store(processor: JSON) -> str:
+        client.request("PUT", path("_ingest", "pipeline", name), body={"processors": [processor]})
+        return name
+
+    yield store
+    body = {"index.default_pipeline": "_none", "index.final_pipeline": "_none"}
+    client.request("PUT", path(index_name, "_settings"), body=body)
+    client.request("DELETE", path("_ingest", "pipeline", name))
+
+
+@pytest.mark.product("opensearch")
+def test_documents_that_a_pipeline_drops(
+    painless: Client, index_name: str, server_cli: Cli, tmp_path: Path, pipeline: Callable[[JSON], str]
+) -> None:
+    name = pipeline({"drop": {"if": "ctx.id == 'd1'"}})
+    make_index(painless, index_name, settings={"index.default_pipeline": name})
+    server_cli("init", index_name, "--field", "text")
+    file = tmp_path / "texts.jsonl"
+    file.write_bytes(json_lines())
+    shown = server_cli("load", index_name, str(file))
+    assert "dropped by an ingest pipeline of the index 1" in " ".join(shown.out.split())
+    again = server_cli("load", index_name, str(file), "--json").json
+    scope = again["scope"]
+    assert (scope["read"], scope["existing"], scope["dropped"], again["writes"]["written"]) == (len(TEXTS), 6, 1, 0)
+    assert len(hits(painless, index_name)) == len(TEXTS) - 1

@@ -221,7 +221,7 @@ def test_files_with_bad_lines(client: Client, filled: str, server_cli: Cli, tmp_
     done = server_cli("load", filled, str(file), "--json")
     assert done.code == 0
     report = done.json
-    counts = {"read": 11, "bad": 8, "duplicates": 1, "existing": 0, "matching": 0}
+    counts = {"read": 11, "bad": 8, "duplicates": 1, "existing": 0, "matching": 0, "dropped": 0}
     assert report["scope"] == {**counts, "skipped_links": 0, "skipped_files": 0, "empty_lines": 1}
     assert (report["writes"]["written"], report["writes"]["refused"]) == (2, 0)
     *found, advice = done.err.splitlines()

@@ -408,6 +408,7 @@ def of_load(case: Case) -> JSON:
         "duplicates": len(known) - len(set(known)),
         "existing": len(set(known) & case.before.documents.keys()),
         "matching": 0,
+        "dropped": 0,
         "skipped_links": 0,
         "skipped_files": 0,
         "empty_lines": 0,

@@ -120,6 +120,7 @@ def load(
                 ("  already in the index, skipped", scope.existing),
                 ("  bad lines", scope.bad),
                 ("  repeated ids in the input", scope.duplicates),
+                *([("  dropped by an ingest pipeline of the index", scope.dropped)] if scope.dropped else []),
                 ("  rejected by the server", writes.refused),
                 *([("empty, skipped", scope.empty_lines)] if scope.empty_lines else []),
             ],

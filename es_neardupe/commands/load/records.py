@@ -141,13 +141,16 @@ def load_records(
     actions = _actions(_keep_first(usable, index.settings.fields, first), index.target, how, choose_groups)
     if run.show_requests:
         actions = (outcome.action for outcome in write(dry_client, actions, batch=run.batch, workers=1))
-    send = partial(write, batch=run.batch, workers=run.workers)
+    send = partial(write, batch=run.batch, workers=run.workers, versions=True)
     if run.dry_run:
         actions = _without_documents(actions, index.settings.prefix)
         send = partial(_pretend, fields=[index.fields.scheme])
     for outcome in _resolved(index.client, send(index.client, actions)):
         if outcome.conflict:
             counts["existing"] += 1
+            continue
+        if outcome.dropped:
+            counts["dropped"] += 1
             continue
         tally.add(outcome)
         if outcome.done:
@@ -169,6 +172,7 @@ def load_records(
             duplicates=counts["duplicates"],
             existing=counts["existing"],
             matching=matching,
+            dropped=counts["dropped"],
             skipped_links=skipped["link"],
             skipped_files=skipped["file"],
             empty_lines=run.reading.empty_lines,
