@@ -236,6 +236,16 @@ def say_tuning(tuned: Mapping[str, Mapping[str, str | None]] | None) -> None:
             say("Its replicas are being rebuilt; until then the cluster is yellow.")
 
 
+def say_pipelines(pipelines: Sequence[str]) -> None:
+    """Show why `enrich` reads loaded documents again."""
+    if pipelines:
+        names = ", ".join(map(repr, pipelines))
+        say(
+            f"The index has {'an ingest pipeline' if len(pipelines) == 1 else 'ingest pipelines'} ({names}), which may "
+            f"change texts: the next enrich makes keys of the texts as they are stored."
+        )
+
+
 def say_next(following: str, dry_run: bool) -> None:
     """Suggest the next command, unless this was a dry run."""
     say("Nothing was written: this was a dry run." if dry_run else f"Next: {following}")

@@ -44,6 +44,7 @@ _MORE_FIELDS = 50
 """Enough for two prefixes, which a migration needs."""
 
 _UUIDS = ("index.uuid", "index.history.uuid")
+DEFAULT_PIPELINE = "index.default_pipeline"
 FINAL_PIPELINE = "index.final_pipeline"
 SEARCH_PIPELINE = "index.search.default_pipeline"
 _WINDOW = "index.max_result_window"
@@ -85,6 +86,8 @@ class IndexState(NamedTuple):
     """On Elasticsearch: the mode of ``_source`` if it is a setting of the index."""
     blocks: tuple[str, ...] = ()
     """The names of the settings that make it read-only."""
+    default_pipeline: str | None = None
+    """The ingest pipeline for requests that name no other one."""
 
 
 class IndexMetadata(NamedTuple):
@@ -215,7 +218,7 @@ class Definitions:
 
     def states(self) -> dict[str, IndexState]:
         """Concrete index -> its state, for those that exist."""
-        names = (_WINDOW, _SHARDS, *_UUIDS, SEARCH_PIPELINE, FINAL_PIPELINE)
+        names = (_WINDOW, _SHARDS, *_UUIDS, SEARCH_PIPELINE, DEFAULT_PIPELINE, FINAL_PIPELINE)
         return {index: _state(one) for index, one in self.settings(*names, ignore_unavailable=True).items()}
 
     def put_settings(
@@ -428,8 +431,8 @@ def check_new_name(name: str, *, pattern: bool) -> None:
 
 
 def _state(settings: Mapping[str, str]) -> IndexState:
-    pipelines = (settings.get(name, "_none") for name in (FINAL_PIPELINE, SEARCH_PIPELINE))
-    final, search = (None if pipeline == "_none" else pipeline for pipeline in pipelines)
+    pipelines = (settings.get(name, "_none") for name in (FINAL_PIPELINE, SEARCH_PIPELINE, DEFAULT_PIPELINE))
+    final, search, default = (None if pipeline == "_none" else pipeline for pipeline in pipelines)
     uuid = "/".join(settings[one] for one in _UUIDS if one in settings)
     return IndexState(
         uuid,
@@ -440,6 +443,7 @@ def _state(settings: Mapping[str, str]) -> IndexState:
         settings.get(_UNNUMBERED) != "true",
         settings.get(_SOURCE_MODE),
         write_blocks(settings),
+        default,
     )
 
 

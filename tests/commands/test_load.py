@@ -18,7 +18,7 @@ import pyarrow as pa
 import pytest
 from conftest import Cli
 from pyarrow import ipc, parquet
-from server_tools import JSON, family, hits, make_index, ours, put, theirs, versions
+from server_tools import JSON, family, hits, make_index, ours, put, theirs, versions, words
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.readers.files import Problem
@@ -336,3 +336,24 @@ def test_documents_that_a_pipeline_drops(
     scope = again["scope"]
     assert (scope["read"], scope["existing"], scope["dropped"], again["writes"]["written"]) == (len(TEXTS), 6, 1, 0)
     assert len(hits(painless, index_name)) == len(TEXTS) - 1
+
+
+@pytest.mark.product("opensearch")
+@pytest.mark.parametrize("kind", ["default", "final"])
+def test_texts_that_a_pipeline_changes_get_other_keys(
+    kind: str, painless: Client, index_name: str, server_cli: Cli, tmp_path: Path, pipeline: Callable[[JSON], str]
+) -> None:
+    """`enrich` reads the documents, because the keys that `load` made can be those of other texts."""
+    name = pipeline({"gsub": {"field": "text", "pattern": "CONFIDENTIAL.*$", "replacement": ""}})
+    make_index(painless, index_name, settings={f"index.{kind}_pipeline": name})
+    server_cli("init", index_name, "--field", "text")
+    text, file = " ".join(words("pipeline", 100)), tmp_path / "texts.jsonl"
+    lines = ({"id": f"d{n}", "text": f"{text} CONFIDENTIAL {' '.join(words(n, 90))}"} for n in range(3))
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    shown = server_cli("load", index_name, str(file))
+    assert shown.err.count(f"has an ingest pipeline ({name!r})") == 1
+    enriched = server_cli("enrich", index_name, "--json").json
+    assert enriched["writes"]["written"] == 3
+    assert len({str(one["content"]) for one in ours(painless, index_name).values()}) == 1
+    again = server_cli("enrich", index_name, "--json").json
+    assert again["scope"]["read"] == 0

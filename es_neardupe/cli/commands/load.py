@@ -18,6 +18,7 @@ from es_neardupe.cli.messages import (
     fail_on,
     left_by,
     say_next,
+    say_pipelines,
     say_speed,
     say_tuning,
     show_first,
@@ -129,7 +130,8 @@ def load(
         say_speed(writes.states, scope.read, done.seconds)
         say_tuning(done.tuned)
         if scope.read > scope.bad:
-            say_next(command("group", index), given["dry_run"])
+            say_pipelines(done.pipelines)
+            say_next(command("enrich" if done.pipelines else "group", index), given["dry_run"])
     if scope.skipped_links:
         links = counted(scope.skipped_links, "link that leaves its folder was", "links that leave their folder were")
         warn(f"{links} skipped; --follow-links reads {'it' if scope.skipped_links == 1 else 'them'}.")

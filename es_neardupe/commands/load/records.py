@@ -20,6 +20,7 @@ from es_neardupe.incoming.writes import ChooseGroups, Incoming, first_fields, of
 from es_neardupe.index.document_text import fingerprint_sources, has_any, values_of
 from es_neardupe.index.index import Index
 from es_neardupe.index.mapping import relation_in
+from es_neardupe.index.on_server.ingest_pipeline import is_ours
 from es_neardupe.index.storage.change_feed import ChangeFeed, Consumer
 from es_neardupe.index.stored_fields import timestamp
 from es_neardupe.index.target import IndexTarget
@@ -69,6 +70,8 @@ class LoadReport:
     None if the keys suit all lengths."""
     screened: ScreenCounts | None = None
     """With ``on_match``: the documents by the result of their comparison."""
+    pipelines: tuple[str, ...] = ()
+    """Ingest pipelines of the index that can have changed the texts: the next `enrich` reads the documents again."""
 
     def __repr__(self) -> str:
         return one_line(self, index=self.index, read=self.scope.read, written=self.writes.written, dry_run=self.dry_run)
@@ -158,9 +161,11 @@ def load_records(
             states[fields["state"]] += 1
             lengths[fields["tokens"]] += 1
             numeric += "numeric" in fields
+    pipelines = _other_pipelines(index)
     if not run.dry_run:
         index.documents.refresh()
-        feed.store_all_written(counts["written"])
+        if not pipelines:  # the keys are those of the stored texts
+            feed.store_all_written(counts["written"])
     screened = None if screen is None else screen.report.counts
     matching = 0 if screened is None else screened.skipped
     return LoadReport(
@@ -184,7 +189,16 @@ def load_records(
         requests=dry_client.shown,
         unsuited=_unsuited(index, lengths if run.dry_run else {}),
         screened=screened,
+        pipelines=pipelines,
     )
+
+
+def _other_pipelines(index: Index) -> tuple[str, ...]:
+    """The ingest pipelines that process new documents of the index and can change their texts: not those that make
+    keys."""
+    states = index.target.states.values()
+    names = {name for state in states for name in (state.default_pipeline, state.final_pipeline) if name is not None}
+    return tuple(sorted(name for name in names if not is_ours(name)))
 
 
 def _unsuited(index: Index, lengths: Mapping[int, int]) -> UnsuitedTexts | None:

@@ -24,7 +24,7 @@ from es_neardupe.index.on_server.painless import fingerprint_script
 from es_neardupe.index.on_server.pipelines import PipelineKind, changed_pipeline, not_stored, stored_pipeline
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.stored_fields import encode, own_group
-from es_neardupe.index.target import FINAL_PIPELINE, Definitions
+from es_neardupe.index.target import DEFAULT_PIPELINE, FINAL_PIPELINE, Definitions
 from es_neardupe.index.updates import waiting
 from es_neardupe.server.bulk import chunked
 from es_neardupe.server.client import Client, path
@@ -32,7 +32,6 @@ from es_neardupe.wording import command
 
 _MARK = "Keys of es-neardupe"
 _NAME = re.compile(r"es-neardupe-(v[0-9]+-[0-9a-f]{8})-[0-9a-f]{16}")
-_DEFAULT = "index.default_pipeline"
 _TOGETHER = 500
 
 
@@ -234,13 +233,15 @@ def differences(
 
 def index_pipelines(definitions: Definitions, indices: Collection[str] | None = None) -> dict[str, IndexPipelines]:
     """Concrete index -> its pipelines: for the given indices, or else for those of a name that have any."""
-    found = definitions.settings(_DEFAULT, FINAL_PIPELINE, expand_wildcards="all")
+    found = definitions.settings(DEFAULT_PIPELINE, FINAL_PIPELINE, expand_wildcards="all")
     chosen = found if indices is None else indices  # servers omit indices without one
     return {index: _pipelines_of(found.get(index, {})) for index in sorted(chosen)}
 
 
 def _pipelines_of(settings: Mapping[str, str]) -> IndexPipelines:
-    default, final = (None if name == "_none" else name for name in map(settings.get, (_DEFAULT, FINAL_PIPELINE)))
+    default, final = (
+        None if name == "_none" else name for name in map(settings.get, (DEFAULT_PIPELINE, FINAL_PIPELINE))
+    )
     return IndexPipelines(default, final)
 
 
@@ -343,7 +344,7 @@ class OwnPipelines:
 
 def set_pipelines(client: Client, index: str, before: IndexPipelines, after: IndexPipelines) -> None:
     """Change the pipelines of a concrete index; None removes the setting."""
-    places = ((_DEFAULT, before.default, after.default), (FINAL_PIPELINE, before.final, after.final))
+    places = ((DEFAULT_PIPELINE, before.default, after.default), (FINAL_PIPELINE, before.final, after.final))
     body = {setting: name for setting, former, name in places if name != former}
     client.request("PUT", path(index, "_settings"), body=body)
 
