@@ -207,7 +207,8 @@ class WriteCounts:
     refused: int = 0
     """Updates that the server rejected; ``refusals`` has the reasons."""
     failed: int = 0
-    """Documents that were not written, because that could change another field; ``failures`` has the reasons."""
+    """Documents that were not written, because that could change another field, or because of another reason in
+    ``failures``."""
     refusals: tuple[str, ...] = ()
     """The most frequent reasons."""
     failures: tuple[str, ...] = ()

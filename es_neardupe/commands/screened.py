@@ -37,7 +37,8 @@ def screened(
     A document that is in the index already (same index, id and routing) is an update, and never a duplicate. Actions
     are read in pieces of 256; of several with the same id in a piece, the last one counts. Actions for other indices,
     updates, deletions, and documents without id or without keys are returned as by `fingerprinted`. ``report`` counts
-    all of them, and keeps the matches.
+    all of them, and keeps the matches. With ``skip``, send documents again that were skipped because of one that the
+    server rejected: ``report.matches`` names them.
 
     ``facts``: texts that differ in facts of these kinds do not match.
 

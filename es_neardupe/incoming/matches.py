@@ -87,6 +87,13 @@ class ScreenCounts:
     forgotten: int = 0
     """Documents that were no longer remembered before a search could see them: later actions may have missed them."""
 
+    def take_back(self, skipped: MatchedAction) -> None:
+        """Do not count an action that was skipped, which is compared once more."""
+        self.actions -= 1
+        self.screened -= 1
+        self.skipped -= 1
+        self.copies -= skipped.match.copy
+
 
 class ScreenReport:
     """Counts and matches of `screened`; complete when the last action was yielded."""

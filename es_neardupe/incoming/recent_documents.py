@@ -85,6 +85,11 @@ class RecentDocuments:
         self._bytes -= size_of(document.source)
         self._count(document, -1)
 
+    def discard(self, reference: Reference) -> None:
+        """Forget the version of a document that was not written."""
+        if (document := self._written.get(reference)) is not None:
+            self.remove(document)
+
     def regroup(self, document: Candidate, group: str) -> None:
         """The document joins another group than its own, and waits for ``group``."""
         self._count(document, -1)

@@ -52,6 +52,7 @@ class Screen:
         self._refreshes = refreshes
         self._recent = RecentDocuments(index.settings.scheme.permutations, fold=criterion.one_for_all_copies)
         self._buckets: StoredBuckets | None = None
+        self._not_written: list[Reference] = []
         self._concrete = _concrete_names(index.target)
         self._in_use = GroupIdsInUse(index)
 
@@ -70,6 +71,14 @@ class Screen:
                 following = self._begin(writes)
                 yield current.writes, groups
             current = following
+
+    def remembers(self, reference: Reference) -> bool:
+        """Whether the document of a write is compared with later ones, instead of its version in the index."""
+        return reference in self._recent
+
+    def not_written(self, reference: Reference) -> None:
+        """A document that was yielded was not written: pieces that begin later do not match it."""
+        self._not_written.append(reference)
 
     def _begin(self, writes: Piece | None) -> ComparedPiece | None:
         """Choose the writes of a piece to compare, and send the first requests for them. None if there is no piece."""
@@ -238,7 +247,11 @@ class Screen:
         return done
 
     def _forget(self) -> None:
-        """If too many documents are remembered, forget those that searches see; if that is not enough, the oldest."""
+        """Forget the documents that were not written. If still too many are remembered, forget those that searches see;
+        if that is not enough, the oldest."""
+        for reference in self._not_written:
+            self._recent.discard(reference)
+        self._not_written.clear()
         if not self._recent.full:
             return
         self._buckets = None  # which lack the documents that only searches will find

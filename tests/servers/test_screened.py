@@ -32,6 +32,7 @@ from server_tools import (
 )
 
 from es_neardupe import NearDupe, Settings, features, fingerprints
+from es_neardupe.commands.load import skipped
 from es_neardupe.errors import IndexUnusable, SettingsError
 from es_neardupe.incoming import piece as module
 from es_neardupe.incoming import stored_buckets
@@ -644,6 +645,112 @@ def test_the_helpers_of_the_drivers(news: NearDupe, client: Client, index_name: 
         assert bulk(driver, near.screened(actions()), refresh=True, chunk_size=50) == (300, [])
     assert len({one["group"] for one in ours(client, index_name).values()}) == 291
     assert news.group().groups.largest == 10
+    driver.close()
+
+
+def dated(client: Client, index: str) -> NearDupe:
+    """An index that rejects documents whose date is none."""
+    make_index(client, index, {**TEXT, "date": {"type": "date"}})
+    found = NearDupe(index, client)
+    found.init(SETTINGS)
+    return found
+
+
+def test_load_skips_nothing_because_of_a_document_that_was_not_written(
+    client: Client, index_name: str, server_cli: Cli, tmp_path: Path
+) -> None:
+    dated(client, index_name)
+    texts, other = family("rejected", 4), " ".join(words("other", 60))
+    file, matches, left = tmp_path / "texts.jsonl", tmp_path / "matches.jsonl", tmp_path / "left.jsonl"
+    lines = {"bad": texts[0], "worse": texts[1], "good": texts[2], "copy": texts[3], "other": other}
+    dates = {"bad": "no date", "worse": "no date"}
+    file.write_text(
+        "".join(json.dumps({"id": id, "text": text, "date": dates.get(id)}) + "\n" for id, text in lines.items())
+    )
+    options = ("--on-match", "skip", "--report", str(matches), "--failures", str(left), "--json")
+    run = server_cli("load", index_name, str(file), *options)
+    assert run.code == 1
+    assert set(ours(client, index_name)) == {"good", "other"}
+    scope, writes, screened = run.json["scope"], run.json["writes"], run.json["screened"]
+    assert (scope["read"], scope["matching"], writes["written"], writes["refused"]) == (5, 1, 2, 2)
+    assert (screened["actions"], screened["screened"], screened["skipped"], screened["unique"]) == (5, 5, 1, 4)
+    (match,) = [json.loads(line) for line in matches.read_text("utf-8").splitlines()]
+    assert (match["id"], match["match"]["id"], match["done"]) == ("copy", "good", "skipped")
+    assert [json.loads(line)["id"] for line in left.read_text("utf-8").splitlines()] == ["bad", "worse"]
+
+
+@pytest.mark.parametrize("kept", [64_000_000, 0])
+def test_load_counts_documents_that_match_only_rejected_ones(
+    kept: int, client: Client, index_name: str, server_cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each is compared ten times; those that are too many to be kept for it, only once."""
+    monkeypatch.setattr(skipped, "_MAX_BYTES", kept)
+    dated(client, index_name)
+    file, left = tmp_path / "texts.jsonl", tmp_path / "left.jsonl"
+    lines = [{"id": f"d{n:02}", "text": text, "date": "no date"} for n, text in enumerate(family("all", 15))]
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    run = server_cli("load", index_name, str(file), "--on-match", "skip", "--failures", str(left), "--json")
+    writes = run.json["writes"]
+    assert (run.code, run.json["scope"]["read"], run.json["scope"]["matching"]) == (1, 15, 0)
+    assert (writes["refused"], writes["failed"]) == ((10, 5) if kept else (2, 13))
+    assert sorted(json.loads(line)["id"] for line in left.read_text("utf-8").splitlines()) == [
+        one["id"] for one in lines
+    ]
+    assert "it matches a document of the same files, which was not written" in left.read_text("utf-8")
+
+
+def test_load_sends_documents_that_others_wait_for(
+    client: Client, index_name: str, server_cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Skipped documents are kept until the one that they match is written."""
+    monkeypatch.setattr(skipped, "_MAX_BYTES", 10_000)
+    dated(client, index_name)
+    file, size = tmp_path / "texts.jsonl", 1500
+    texts = family("wait", 2)
+    lines = [{"id": f"d{n}", "text": texts[n % 2] if n % 500 else " ".join(words(n, 60))} for n in range(size)]
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    most = 0
+    full = skipped.SkippedRecords.full
+
+    def measured(self: skipped.SkippedRecords) -> bool:
+        nonlocal most
+        most = max(most, sum(map(len, self._waiting.values())))
+        return bool(full.__get__(self))
+
+    monkeypatch.setattr(skipped.SkippedRecords, "full", property(measured))
+    run = server_cli("load", index_name, str(file), "--on-match", "skip", "--json")
+    assert (run.code, run.json["scope"]["read"], run.json["writes"]["written"]) == (0, size, 4)
+    assert run.json["scope"]["matching"] == size - 4
+    assert 0 < most <= 256
+
+
+def test_documents_skipped_because_of_a_rejected_one_can_be_sent_again(client: Client, index_name: str) -> None:
+    """As docs/screened.md says: by the ids of the rejected documents and the report."""
+    news = dated(client, index_name)
+    texts = family("again", 3)
+    documents: dict[str, JSON] = {f"d{n}": {"_id": f"d{n}", "text": text} for n, text in enumerate(texts)}
+    documents["d0"]["date"] = "no date"
+    require_driver_for(client)
+    elastic = client.server.product is Product.ELASTICSEARCH
+    driver: Any = elasticsearch.Elasticsearch(client.url) if elastic else opensearchpy.OpenSearch(client.url)
+    helpers: Any = elasticsearch.helpers if elastic else opensearchpy.helpers
+
+    def send(actions: Iterable[Mapping[str, Any]]) -> tuple[set[str], ScreenReport]:
+        report = ScreenReport()
+        rejected: set[str] = set()
+        screened = news.screened(actions, on_match="skip", report=report)
+        for ok, item in helpers.streaming_bulk(driver, screened, index=index_name, raise_on_error=False):
+            if not ok:
+                rejected.update(result["_id"] for result in item.values())
+        return rejected, report
+
+    rejected, report = send(documents.values())
+    assert rejected == {"d0"}
+    again = [one.id for one in report.matches if one.done == "skipped" and one.match.id in rejected]
+    assert again == ["d1", "d2"]
+    assert send(documents[id] for id in again)[0] == set()
+    client.request("POST", path(index_name, "_refresh"))
+    assert set(ours(client, index_name)) == {"d1"}
     driver.close()
 
 

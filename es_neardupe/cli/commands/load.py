@@ -15,7 +15,7 @@ from es_neardupe.cli.arguments import AsJson, FailuresFile, IndexName
 from es_neardupe.cli.connection import open_index, resumable
 from es_neardupe.cli.derived import with_options_of
 from es_neardupe.cli.messages import (
-    fail_on,
+    fail_on_writes,
     left_by,
     say_next,
     say_pipelines,
@@ -123,6 +123,7 @@ def load(
                 ("  repeated ids in the input", scope.duplicates),
                 *([("  dropped by an ingest pipeline of the index", scope.dropped)] if scope.dropped else []),
                 ("  rejected by the server", writes.refused),
+                *([("  match a line that was not indexed, left", writes.failed)] if writes.failed else []),
                 *([("empty, skipped", scope.empty_lines)] if scope.empty_lines else []),
             ],
         )
@@ -141,7 +142,7 @@ def load(
     warn_of_empty(index, writes.states)
     warn_of_texts(index, done.unprepared, done.unsuited)
     show_left(failures, *left_by(writes))
-    fail_on(writes.refused, writes.refusals)
+    fail_on_writes(writes)
     if not scope.read:
         warn(f"{', '.join(files)}: no lines, rows or files to read." if files != ["-"] else "No lines on stdin.")
     if scope.bad and scope.bad == scope.read:

@@ -93,7 +93,8 @@ def load(
     ``on_problem`` and counted; with ``strict`` it raises `InputError`. Symbolic links that leave a folder, unless
     ``follow_links``, and other files in a folder of records are skipped, passed to ``on_problem`` and counted.
     ``on_match`` compares the documents with the index before they are written, see `screened`; ``report`` gets the
-    matches. ``tune``: see `tunable`. A dry run returns its first ``show_requests`` write requests.
+    matches. A document that was skipped because of one that was then not written is compared again. ``tune``: see
+    `tunable`. A dry run returns its first ``show_requests`` write requests.
 
     >>> report = news.load(["docs/articles.jsonl"])
     >>> report.writes.written, report.writes.states["signed"], report.writes.states["short"]

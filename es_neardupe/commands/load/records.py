@@ -8,15 +8,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from dataclasses import replace as changed
 from functools import partial
-from typing import Any
+from itertools import groupby
+from typing import Any, NamedTuple
 
 from es_neardupe.candidates.detection import UnsuitedTexts, unsuited_lengths, unsuited_texts
 from es_neardupe.candidates.unprepared import UnpreparedTexts, beginning_of, unprepared_texts
+from es_neardupe.commands.load.skipped import SkippedRecords
 from es_neardupe.display_text import beginning
 from es_neardupe.errors import InputError
 from es_neardupe.incoming.matches import ScreenCounts, ScreenReport
 from es_neardupe.incoming.screen import Screen
-from es_neardupe.incoming.writes import ChooseGroups, Incoming, first_fields, of_their_own
+from es_neardupe.incoming.writes import ChooseGroups, Incoming, Piece, first_fields, of_their_own
 from es_neardupe.index.document_text import fingerprint_sources, has_any, values_of
 from es_neardupe.index.index import Index
 from es_neardupe.index.mapping import relation_in
@@ -37,6 +39,7 @@ from es_neardupe.server.client import Client
 from es_neardupe.server.dry_run import DryRunClient, ShownRequest
 from es_neardupe.server.failures import Failure
 from es_neardupe.server.numbers import document_json, loads
+from es_neardupe.server.request_sizes import size_of
 from es_neardupe.server.search import fetch
 from es_neardupe.verification.criterion import match_criterion
 from es_neardupe.verification.match_rules import MatchRules
@@ -44,6 +47,9 @@ from es_neardupe.wording import option
 
 _FIRST = 200
 """Documents whose texts show whether they should be prepared."""
+_TIMES = 10
+"""How many times a record is compared, if each time the document that it matches is then not written."""
+_NO_MATCH = "it matches a document of the same files, which was not written: load it again"
 _CHUNK = 256
 _CHUNK_SIZE = 2**24
 """Total size of the records at which a chunk is complete, so that large ones are not collected in memory."""
@@ -139,16 +145,13 @@ def load_records(
     routed = (_routed(record, how.routing_field) for record in tracked(records, run.progress, "loading", None))
     usable = _sendable(_usable(routed, index.target, how.text_field, report_problem), index.client, report_too_large)
     first: list[Text] = []
-    screen = None if how.on_match is None else _screen(index, how.on_match, how, run)
-    choose_groups = of_their_own(GroupIdsInUse(index).among) if screen is None else screen.choose_groups
-    actions = _actions(_keep_first(usable, index.settings.fields, first), index.target, how, choose_groups)
-    if run.show_requests:
-        actions = (outcome.action for outcome in write(dry_client, actions, batch=run.batch, workers=1))
-    send = partial(write, batch=run.batch, workers=run.workers, versions=True)
-    if run.dry_run:
-        actions = _without_documents(actions, index.settings.prefix)
-        send = partial(_pretend, fields=[index.fields.scheme])
-    for outcome in _resolved(index.client, send(index.client, actions)):
+    compared = None if how.on_match is None else _compared(index, how.on_match, how, run)
+    choose_groups = of_their_own(GroupIdsInUse(index).among) if compared is None else compared.screen.choose_groups
+
+    def send_all(records: Iterable[FileRecord]) -> Iterator[Outcome]:
+        return _send(index, _actions(records, index.target, how, choose_groups, compared), run, dry_client)
+
+    for outcome in _again(send_all, _keep_first(usable, index.settings.fields, first), compared, tally):
         if outcome.conflict:
             counts["existing"] += 1
             continue
@@ -166,7 +169,7 @@ def load_records(
         index.documents.refresh()
         if not pipelines:  # the keys are those of the stored texts
             feed.store_all_written(counts["written"])
-    screened = None if screen is None else screen.report.counts
+    screened = None if compared is None else compared.screen.report.counts
     matching = 0 if screened is None else screened.skipped
     return LoadReport(
         index=index.name,
@@ -208,9 +211,77 @@ def _unsuited(index: Index, lengths: Mapping[int, int]) -> UnsuitedTexts | None:
     return unsuited_texts(index)
 
 
-def _screen(index: Index, on_match: str, how: LoadOptions, run: LoadRun) -> Screen:
+class _Compared(NamedTuple):
+    """The comparison of records, and those that were skipped because of others."""
+
+    screen: Screen
+    skipped: SkippedRecords
+
+    def begin(self, piece: Piece, groups: Sequence[object]) -> None:
+        """Note which documents of a piece are sent, and which are skipped."""
+        named = [(one, one.address, group) for one, group in zip(piece, groups, strict=True) if one.address is not None]
+        sent = [(*address, one.routing) for one, address, group in named if group is not None]
+        self.skipped.send(id for index, id, routing in sent if self.screen.remembers((index, id, routing)))
+        for one, address, group in named:
+            if group is None:
+                self.skipped.skip(FileRecord(address.id, address.id, one.source, one.routing, size_of(one.source)))
+
+    def end(self, outcome: Outcome) -> None:
+        """Note the outcome of a document that was sent."""
+        written = outcome.done and not outcome.dropped
+        self.skipped.settle(outcome.action.id, written=written)
+        if not written:
+            self.screen.not_written(outcome.action.reference)
+
+
+def _compared(index: Index, on_match: str, how: LoadOptions, run: LoadRun) -> _Compared:
     criterion = match_criterion(index, MatchRules.of(index.settings).having({"min": how.min}))
-    return Screen(index, criterion, on_match, how.report or ScreenReport(), refreshes=not run.dry_run)
+    skipped = SkippedRecords(how.report or ScreenReport())
+    return _Compared(Screen(index, criterion, on_match, skipped.report, refreshes=not run.dry_run), skipped)
+
+
+def _again(
+    send_all: Callable[[Iterable[FileRecord]], Iterator[Outcome]],
+    records: Iterable[FileRecord],
+    compared: _Compared | None,
+    tally: BulkCounts,
+) -> Iterator[Outcome]:
+    """The outcomes of all records. Those that were skipped because of a document that was then not written are compared
+    again, and `failed` after several times."""
+    if compared is None:
+        yield from send_all(records)
+        return
+    skipped = compared.skipped
+    for _ in range(_TIMES):
+        for outcome in send_all(records):
+            compared.end(outcome)
+            yield outcome
+        if not (records := skipped.take()):
+            break
+    index = compared.screen.index.target.indices[0]
+    left = [Failure("failed", index, str(one.id), one.routing, _NO_MATCH) for one in (*skipped.left, *records)]
+    tally.add_failed(left, [_NO_MATCH] if left else [])
+
+
+def _send(index: Index, actions: Iterator[Action | None], run: LoadRun, dry_client: DryRunClient) -> Iterator[Outcome]:
+    """The outcomes of the actions; None: those so far are sent first."""
+    send = partial(write, batch=run.batch, workers=run.workers, versions=True)
+    if run.dry_run:
+        send = partial(_pretend, fields=[index.fields.scheme])
+    for part in _parts(actions):
+        given: Iterable[Action] = part
+        if run.show_requests:
+            given = (outcome.action for outcome in write(dry_client, part, batch=run.batch, workers=1))
+        if run.dry_run:
+            given = _without_documents(given, index.settings.prefix)
+        yield from _resolved(index.client, send(index.client, given))
+
+
+def _parts(actions: Iterator[Action | None]) -> Iterator[Iterator[Action]]:
+    """The actions up to each None."""
+    for is_action, part in groupby(actions, lambda one: one is not None):
+        if is_action:
+            yield (one for one in part if one is not None)
 
 
 def _resolved(client: Client, outcomes: Iterable[Outcome]) -> Iterator[Outcome]:
@@ -351,9 +422,13 @@ def _put(source: dict[str, Any], name: str, value: Any) -> bool:
 
 
 def _actions(
-    records: Iterable[FileRecord], target: IndexTarget, how: LoadOptions, choose_groups: ChooseGroups
-) -> Iterator[Action]:
-    """The actions that index the records with their fingerprints."""
+    records: Iterable[FileRecord],
+    target: IndexTarget,
+    how: LoadOptions,
+    choose_groups: ChooseGroups,
+    compared: _Compared | None,
+) -> Iterator[Action | None]:
+    """The actions that index the records with their fingerprints; None: those so far should be sent first."""
     (index,) = target.indices
     op = "index" if how.replace else "create"
 
@@ -365,11 +440,15 @@ def _actions(
 
     for piece, groups in choose_groups(list(incoming(chunk)) for chunk in _chunks(records)):
         at = timestamp()
+        if compared is not None:
+            compared.begin(piece, groups)
         for one, group in zip(piece, groups, strict=True):
             if one.address is not None and one.fingerprint is not None and group is not None:
                 added = target.settings.in_document(first_fields(one.fingerprint, group, at))
                 body = {**one.source, **added}
                 yield Action(op=op, index=index, id=one.address.id, body=body, routing=one.routing, whole=True)
+        if compared is not None and compared.skipped.full:
+            yield None
 
 
 def _chunks(records: Iterable[FileRecord]) -> Iterator[list[FileRecord]]:
