@@ -13,6 +13,7 @@ from typing import Any
 
 from es_neardupe.errors import Forbidden, IndexUnusable, MappingConflict, NotInitialised, SettingsError
 from es_neardupe.index.settings import Settings
+from es_neardupe.index.stored_fields import group_of
 from es_neardupe.server.client import path
 from es_neardupe.server.documents import Documents
 from es_neardupe.wording import command, option
@@ -93,13 +94,44 @@ def text_mapping(names: tuple[str, ...]) -> dict[str, Any]:
     return properties
 
 
-def conflicts(present: Mapping[str, Any], settings: Settings) -> list[str]:
-    """Conflicts of the fields of the settings with the ``properties`` of a mapping.
+def foreign_value(source: Mapping[str, Any], settings: Settings) -> str | None:
+    """The name of a value in a document that would be overwritten by the fields of the settings, and that this program
+    has not written; None if there is none. The field need not be mapped.
+
+    Under the prefix, only an object with `neardupe` fields is not foreign, or such fields with dotted names, as in an
+    export. In the group field, so is a text in a document with that object, or in the form of a group id.
+    """
+    known, prefix, copy = fields_mapping()["properties"].keys(), settings.prefix, settings.group_field
+    value = source.get(prefix)
+    if value is not None and not (isinstance(value, dict) and value.keys() <= known):
+        return prefix
+    for name in dotted_names(source, prefix):
+        if name.removeprefix(f"{prefix}.") not in known:
+            return name
+    copied = None if copy is None else source.get(copy)
+    if copied is None or (isinstance(copied, str) and (value or group_of({"group": copied}))):
+        return None
+    return copy
+
+
+def dotted_names(source: Mapping[str, Any], prefix: str) -> list[str]:
+    """The names in a document that a program wrote with a dot instead of the object of the prefix."""
+    dotted = f"{prefix}."
+    return [name for name in source if name.startswith(dotted)]
+
+
+def conflicts(mapping: Mapping[str, Any], settings: Settings) -> list[str]:
+    """Conflicts of the fields of the settings with a mapping.
 
     A missing field is not a conflict: it can be added. A field with another type, or with other doc values, cannot be
     changed in place.
     """
-    found = []
+    present, names = mapping.get("properties", {}), settings.in_documents
+    found = [
+        f"{name} is a runtime field"
+        for name in mapping.get("runtime", {})
+        if name in names or name.startswith(f"{settings.prefix}.")
+    ]
     copy = present.get(settings.group_field) if settings.group_field else None
     if copy is not None and (difference := _difference(copy, fields_mapping()["properties"]["group"])):
         found.append(f"{settings.group_field} {difference}")
@@ -270,7 +302,7 @@ def check_fields(index: str, mapping: Mapping[str, Any], settings: Settings, *, 
     """Raises `MappingConflict` if an index cannot have the `neardupe` fields, `NotInitialised` if a ``prepared`` index
     lacks some."""
     properties, prefix = mapping.get("properties", {}), settings.prefix
-    if found := conflicts(properties, settings):
+    if found := conflicts(mapping, settings):
         raise MappingConflict(
             f"Index {index} cannot have the {prefix} fields: {'; '.join(found)}. A mapping cannot be changed in place: "
             f"choose another {option('prefix')}, or re-index without that field."

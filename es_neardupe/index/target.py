@@ -378,9 +378,7 @@ def _unprepared(name: str, prefix: str, mappings: Mapping[str, JSON], *, alone: 
             f"{', '.join(map(repr, others))}: add {option('prefix')} {others[0]}."
         )
     plain = Settings(("text",), prefix=prefix)
-    if found := {
-        one for mapping in mappings.values() for one in schema.conflicts(mapping.get("properties", {}), plain)
-    }:
+    if found := {one for mapping in mappings.values() for one in schema.conflicts(mapping, plain)}:
         return (
             f"{indices(mappings, 'has', 'have')} no settings, and cannot have the {prefix} fields: "
             f"{'; '.join(sorted(found))}. If it is a copy of a prepared index, copy again, into an index with the "

@@ -31,7 +31,8 @@ class Failure:
 
     kind: Literal["refused", "failed", "conflict"]
     """``refused``: the server rejected the update. ``failed``: no update was sent, because it could change another
-    field, because the document is too large, or for another ``reason``. ``conflict``: another client changed the document meanwhile."""
+    field, because the document is too large, or for another ``reason``. ``conflict``: another client changed the
+    document meanwhile."""
     index: str
     """Its concrete index."""
     id: str

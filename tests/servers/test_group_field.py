@@ -162,7 +162,7 @@ def test_a_killed_clean_is_resumed(client: Client, index_name: str) -> None:
     news = NearDupe(index_name, client)
     news.init(COPIED)
     news.enrich()
-    put(client, index_name, {"n0": {"text": "again", STORY: "left"}})
+    put(client, index_name, {"n0": {"text": "again", STORY: copies(client, index_name)["n0"]}})
     assert news.clean().writes.written == 5
     assert not any({"neardupe", STORY} & hit["_source"].keys() for hit in hits(client, index_name))
 

@@ -295,9 +295,9 @@ def is_clean(index: Index) -> bool:
         return False
     if sidecar_mappings(client, mappings, prefix):
         return False
-    if mapped := [one["properties"] for one in mappings.values() if schema.has_own_fields(one, prefix)]:
+    if mapped := [one for one in mappings.values() if schema.has_own_fields(one, prefix)]:
         plain = Settings(("unknown",), prefix=prefix)
-        return not any(schema.conflicts(properties, plain) for properties in mapped)
+        return not any(schema.conflicts(mapping, plain) for mapping in mapped)
     return may_see_sidecars(index, prefix)
 
 

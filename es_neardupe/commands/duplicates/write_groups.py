@@ -113,7 +113,7 @@ def write_groups_of_pairs(
     """
     if dry_run:
         existing = _existing_registry(index, settings)
-        found = _form_groups(index, existing, plan, result, prefix=settings.prefix, uuids={}, progress=progress)
+        found = _form_groups(index, existing, plan, result, settings=settings, uuids={}, progress=progress)
         planned = BulkCounts()
         planned.counts["written"] = len(found.writes)
         return _report(plan, settings, found, planned, dry_run=True)
@@ -121,7 +121,7 @@ def write_groups_of_pairs(
     registry = Registry(target)
     with held(target, "duplicates --write-groups", progress=progress) as lease:
         uuids = target.target.uuids
-        found = _form_groups(index, registry, plan, result, prefix=settings.prefix, uuids=uuids, progress=progress)
+        found = _form_groups(index, registry, plan, result, settings=settings, uuids=uuids, progress=progress)
         written = BulkCounts()
         if found.updates or found.writes or found.damaged:
             lease.check()
@@ -166,13 +166,13 @@ def _form_groups(
     plan: DuplicatesPlan,
     result: PairsStageReport,
     *,
-    prefix: str,
+    settings: Settings,
     uuids: Mapping[str, str],
     progress: Progress,
 ) -> _Found:
     """``uuids``: those of the indices, to recognise checked documents, if groups will be written."""
     assert result.scope is not None
-    corpus, changed = _stored(index, plan, result.scope, prefix, uuids)
+    corpus, changed = _stored(index, plan, result.scope, settings, uuids)
     stored = {} if registry is None else registry.living()
     before = {id: record for id, record in stored.items() if record is not None}
     kept = ~(changed[result.pairs.left] | changed[result.pairs.right])
@@ -228,13 +228,14 @@ def _star_groups(
 
 
 def _stored(
-    index: Index, plan: DuplicatesPlan, scope: DocumentsInScope, prefix: str, uuids: Mapping[str, str]
+    index: Index, plan: DuplicatesPlan, scope: DocumentsInScope, settings: Settings, uuids: Mapping[str, str]
 ) -> tuple[FingerprintColumns, Flags]:
     """The stored groups of the documents in scope and of all others that have one, and which documents in scope were
     changed or deleted since they were hashed. ``uuids``: see `_form_groups`.
 
     Raises `IndexUnusable` if a document has another value in the field.
     """
+    prefix = settings.prefix
     row_of = {reference[:2]: row for row, reference in enumerate(scope.references)}
     size = len(scope)
     changed = np.ones(size, np.bool_)
@@ -244,7 +245,7 @@ def _stored(
     query = {"bool": {"should": [queries.matching(plan.query), grouped], "minimum_should_match": 1}}
     for page in index.documents.pages({"query": query, "_source": [prefix]}, page_size=_PAGE):
         for hit in page:
-            _check_value(hit, prefix)
+            _check_value(hit, settings)
             value, version = stored_fields(hit.source, prefix), [hit.seq_no or 0, hit.primary_term or 0]
             row = row_of.get((hit.index, hit.id))
             if row is None and value.get("group") is not None:
@@ -279,12 +280,10 @@ def _stored(
     return corpus, np.concatenate([changed, np.zeros(total - size, np.bool_)])
 
 
-def _check_value(hit: Hit, prefix: str) -> None:
-    value = hit.source.get(prefix)
-    known = schema.fields_mapping()["properties"].keys()
-    if value is not None and not (isinstance(value, dict) and value.keys() <= known):
+def _check_value(hit: Hit, settings: Settings) -> None:
+    if (name := schema.foreign_value(hit.source, settings)) is not None:
         raise IndexUnusable(
-            f"Document {hit.id!r} of index {hit.index} has a value {prefix} that es-neardupe did not write: choose "
+            f"Document {hit.id!r} of index {hit.index} has a value {name} that es-neardupe did not write: choose "
             f"another prefix for the groups."
         )
 

@@ -54,7 +54,7 @@ from es_neardupe.index.target import (
 from es_neardupe.keys.scheme import MAX_SAMPLE_MOD
 from es_neardupe.keys.shingles import features, token_hashes
 from es_neardupe.options import MeasureName, Versions
-from es_neardupe.records import one_line
+from es_neardupe.records import Hit, one_line
 from es_neardupe.server.client import path
 from es_neardupe.server.documents import Documents
 from es_neardupe.server.dry_run import ShownRequest
@@ -205,7 +205,7 @@ def init_inline(index: UnpreparedIndex, metadata: IndexMetadata, by_texts: ByTex
         next_prepared = None if coming is None else coming == settings.to_meta()
     to_prepare = [one for one in mappings if _is_incomplete(index, one)]
     for one in to_prepare:
-        _check_group_field(index, one)
+        _check_values(index, one)
     if to_prepare:
         check_writable(index, new=True)
     for one in to_prepare:
@@ -246,6 +246,9 @@ def init_sidecars(
     rollover = alias_named(metadata.rollover_aliases(index.name), index.name)
     _check_hidden_names(index, rollover)
     skipped = _checked_relations(index)
+    for name, mapping in index.mappings.items() if write_group and not sidecars.known else ():
+        if not schema.conflicts(mapping, settings):  # else the next step says so
+            _check_values(index, name)
     return replace(
         _with_sample(_report(index.name, tuple(sorted(index.mappings)), settings, dry_run=dry_run), index),
         prepared=sidecars.prepare(settings),
@@ -335,7 +338,7 @@ def _is_incomplete(index: UnpreparedIndex, name: str) -> bool:
     properties = mapping.get("properties", {})
     check_source(name, mapping, settings)
     check_text_fields(name, mapping, settings)
-    if conflicts := schema.conflicts(properties, settings):
+    if conflicts := schema.conflicts(mapping, settings):
         raise MappingConflict(
             f"The mapping of index {name} conflicts with the fields to be added: {'; '.join(conflicts)}. Choose "
             f"another {option('prefix')} or {option('group_field')}."
@@ -367,13 +370,20 @@ def with_versions(index: UnpreparedIndex, versions: Versions | None) -> Unprepar
     return index
 
 
-def _check_group_field(index: UnpreparedIndex, name: str) -> None:
-    """Raises `MappingConflict` if documents of a concrete index have values of an application in the group field."""
+def _check_values(index: UnpreparedIndex, name: str) -> None:
+    """Raises `MappingConflict` if random documents of a concrete index have values of an application under the names of
+    the fields to be added, mapped or not, or if any document has one in a mapped group field."""
     mapping, settings, documents = index.mappings[name], index.settings, Documents(index.client, name)
     field, stored = settings.group_field, stored_settings(mapping, settings.prefix)
-    if field not in mapping.get("properties", {}) or (stored is not None and stored.group_field == field):
-        return
+    is_new = field is not None and (stored is None or stored.group_field != field)
     documents.refresh_if_allowed()
+    if is_new and field in mapping.get("properties", {}):
+        _check_unused(documents, index, name)
+    _check_random_values(documents, index, is_new)
+
+
+def _check_unused(documents: Documents, index: UnpreparedIndex, name: str) -> None:
+    settings, field = index.settings, index.settings.group_field
     ours = {"exists": {"field": schema.Fields(settings.prefix).group}}
     used = documents.count({"bool": {"filter": [{"exists": {"field": field}}], "must_not": [ours]}})
     if used:
@@ -382,6 +392,24 @@ def _check_group_field(index: UnpreparedIndex, name: str) -> None:
             f"{counted(used, 'document has values in it', 'documents have values in it')}. Choose another "
             f"{option('group_field')}."
         )
+
+
+def _check_random_values(documents: Documents, index: UnpreparedIndex, new_group_field: bool) -> None:
+    settings, copy = index.settings, index.settings.group_field
+    names, size = [*settings.in_documents, f"{settings.prefix}.*"], min(_SAMPLE, index.max_result_window)
+    hits: list[Hit] = []
+    with suppress(Forbidden):  # this user need not be allowed to read documents
+        hits = random_hits(documents, {"match_all": {}}, size, names)
+    for hit in hits:
+        found = schema.foreign_value(hit.source, settings)
+        if found is None and new_group_field and copy is not None and hit.source.get(copy) is not None:
+            found = copy
+        if found is not None:
+            choose = option("group_field" if found == copy else "prefix")
+            raise MappingConflict(
+                f"Document {hit.id!r} of index {hit.index} has a value in {found!r}, which the fields of es-neardupe "
+                f"would overwrite: choose another {choose}."
+            )
 
 
 def _report(name: str, indices: tuple[str, ...], settings: Settings, *, dry_run: bool) -> InitReport:

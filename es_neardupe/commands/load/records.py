@@ -21,8 +21,9 @@ from es_neardupe.incoming.screen import Screen
 from es_neardupe.incoming.writes import ChooseGroups, Incoming, Piece, first_fields, of_their_own
 from es_neardupe.index.document_text import fingerprint_sources, has_any, values_of
 from es_neardupe.index.index import Index
-from es_neardupe.index.mapping import relation_in
+from es_neardupe.index.mapping import dotted_names, foreign_value, relation_in
 from es_neardupe.index.on_server.ingest_pipeline import is_ours
+from es_neardupe.index.settings import Settings
 from es_neardupe.index.storage.change_feed import ChangeFeed, Consumer
 from es_neardupe.index.stored_fields import timestamp
 from es_neardupe.index.target import IndexTarget
@@ -330,7 +331,7 @@ def _usable(
     for record in records:
         prepared = record
         if not isinstance(record, Problem):
-            prepared = _of_keys(record, target.settings.prefix) or _prepared(record, target, text_field)
+            prepared = _of_keys(record, target.settings) or _prepared(record, target, text_field)
         if isinstance(prepared, Problem):
             report_problem(prepared, "bad")
         elif prepared.id in seen:
@@ -391,14 +392,13 @@ def _prepared(record: FileRecord, target: IndexTarget, text_field: str | None) -
     return changed(record, id=record.id or record.place, source=source)
 
 
-def _of_keys(record: FileRecord, prefix: str) -> Problem | None:
+def _of_keys(record: FileRecord, settings: Settings) -> Problem | None:
     """The problem of a field that has the name of the keys, but is not an object with those of another index, which are
     made again: it would be lost, or, with a dot in its name, be a second value of one of them."""
-    for name, value in record.source.items():
-        if name.startswith(f"{prefix}.") or (name == prefix and not isinstance(value, dict | None)):
-            why = f"{name!r} is a name of the fields for keys: rename it, or load under another prefix"
-            return Problem(record.place, why)
-    return None
+    dotted = dotted_names(record.source, settings.prefix)
+    if (name := dotted[0] if dotted else foreign_value(record.source, settings)) is None:
+        return None
+    return Problem(record.place, f"{name!r} is a name of the fields for keys: rename it, or load under another prefix")
 
 
 def _names(source: Mapping[str, Any]) -> str:

@@ -44,7 +44,10 @@ _PAGE = 10_000
 _POLL = (0.05, 1.0)
 """First and longest time in seconds between two looks at a task."""
 
-_LEFT = f"the script leaves texts of more than {MAX_CHARS:,} characters, and numbers with a fraction, to plain `enrich`"
+_LEFT = (
+    f"the script leaves texts of more than {MAX_CHARS:,} characters, numbers with a fraction, and values of others "
+    f"under the names of the fields, to plain `enrich`"
+)
 
 
 _AVERAGE = 2_000_000

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from es_neardupe.errors import SettingsError
+from es_neardupe.index.mapping import fields_mapping
 from es_neardupe.keys.hashing import stream
 from es_neardupe.keys.scheme import Scheme
 from es_neardupe.keys.shapes import SHAPES
@@ -106,6 +107,7 @@ def fingerprint_script(
         ),
         GROUP_REMOVED="ctx.remove(params.group_field);" if group_field else "",
         GROUP_COPIED=copied,
+        GROUP_FIELD="params.group_field" if group_field else "null",
     )
     if (size := len(source.encode())) > MAX_SCRIPT:
         raise SettingsError(
@@ -115,6 +117,7 @@ def fingerprint_script(
     params: dict[str, Any] = {
         "scheme": scheme.id,
         "prefix": prefix,
+        "known": list(fields_mapping()["properties"]),
         "fields": list(fields),
         "newline": "\n",
         "zero": "\0",

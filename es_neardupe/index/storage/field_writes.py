@@ -29,7 +29,7 @@ import xxhash
 
 from es_neardupe.errors import InputError
 from es_neardupe.index.handle import IndexHandle
-from es_neardupe.index.mapping import field_types
+from es_neardupe.index.mapping import dotted_names, field_types, foreign_value
 from es_neardupe.index.permissions import check_updates
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.stored_fields import stored_fields
@@ -43,6 +43,7 @@ from es_neardupe.server.failures import Failure
 from es_neardupe.server.numbers import document_json, has_unheld
 from es_neardupe.server.request_sizes import size_of
 from es_neardupe.server.search import fetch_whole
+from es_neardupe.wording import option
 
 CHECKED = "checked"
 
@@ -167,17 +168,26 @@ class FieldWriter:
 
     def write(self, change: Change) -> Action | None:
         """The write of a document whose whole source was read; None if it cannot be written."""
-        external = self._external and self._uuids is not None
-        if not (external or self._only_whole(change) or has_unheld(change.hit.source)):
+        source, in_documents = change.hit.source, self._uuids is not None
+        if in_documents and (foreign := foreign_value(source, self.settings)) is not None:
+            why = f"{foreign} has a value that es-neardupe did not write: use another {option('prefix')}"
+            self._leave(change.hit, why)
+            return None
+        external = self._external and in_documents
+        if not (external or self._only_whole(change) or has_unheld(source)):
             return self._partial(change)
         action = self._whole(change)
-        if (why := self._obstacle(action)) is None:
+        if (obstacle := self._obstacle(action)) is None:
             return action
-        if action.address not in self.failed:
-            log_event(logging.WARNING, "not_written", index=action.index, id=action.id, reason=why)
-            self.failed[action.address] = Failure("failed", *action.reference, why)
-        self._reasons.setdefault(why, action.id)
+        self._leave(change.hit, obstacle)
         return None
+
+    def _leave(self, hit: Hit, why: str) -> None:
+        """Note that a document is not written."""
+        if hit.address not in self.failed:
+            log_event(logging.WARNING, "not_written", index=hit.index, id=hit.id, reason=why)
+            self.failed[hit.address] = Failure("failed", *hit.reference, why)
+        self._reasons.setdefault(why, hit.id)
 
     def note_conflict(self, action: Action) -> None:
         """Note a write of this run that conflicted. The reason can be that the server has done it before, and its
@@ -210,8 +220,8 @@ class FieldWriter:
 
     def _whole(self, change: Change) -> Action:
         hit, fields, *_ = change
-        own, dotted = self.settings.in_documents, f"{self.settings.prefix}."
-        body = {name: one for name, one in hit.source.items() if name not in own and not name.startswith(dotted)}
+        own = {*self.settings.in_documents, *dotted_names(hit.source, self.settings.prefix)}
+        body = {name: one for name, one in hit.source.items() if name not in own}
         if fields is not None:
             before = stored_fields(hit.source, self.settings.prefix)
             stored = {name: one for name, one in before.items() if name != CHECKED}

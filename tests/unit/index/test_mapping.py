@@ -91,7 +91,7 @@ def present(**changed: Any) -> dict[str, Any]:
     ],
 )
 def test_conflicts(properties: dict[str, Any], said: list[str]) -> None:
-    assert conflicts(properties, SETTINGS) == said
+    assert conflicts({"properties": properties}, SETTINGS) == said
 
 
 @pytest.mark.parametrize(
@@ -106,8 +106,15 @@ def test_conflicts(properties: dict[str, Any], said: list[str]) -> None:
     ],
 )
 def test_conflicts_of_the_group_field(story: dict[str, Any], said: list[str]) -> None:
-    assert conflicts({**present(), "story": story}, COPIED) == said
-    assert conflicts({**present(), "story": story}, SETTINGS) == []
+    mapping = {"properties": {**present(), "story": story}}
+    assert conflicts(mapping, COPIED) == said
+    assert conflicts(mapping, SETTINGS) == []
+
+
+def test_runtime_fields_that_would_hide_others() -> None:
+    runtime = {name: {"type": "keyword"} for name in ("neardupe", "neardupe.group", "story", "neardupes", "stories")}
+    said = [f"{name} is a runtime field" for name in ("neardupe", "neardupe.group", "story")]
+    assert conflicts({"runtime": runtime}, COPIED) == said
 
 
 def test_missing() -> None:
@@ -118,7 +125,7 @@ def test_missing() -> None:
     there = present()
     del there["neardupe"]["properties"]["similarity"]
     assert missing(there, "neardupe") == ["neardupe.similarity"]
-    assert conflicts(there, SETTINGS) == []
+    assert conflicts({"properties": there}, SETTINGS) == []
     assert missing(present(), "other", sampled=True) == [f"other.{name}" for name in MAPPING["properties"]]
     older = present()
     del older["neardupe"]["properties"]["samples"]

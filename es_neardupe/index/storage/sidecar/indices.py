@@ -213,7 +213,7 @@ class Sidecars:
         must_be_stored(index, mapping, settings)
         if self.write_group:
             check_source(index, mapping, settings)
-            if found := schema.conflicts(mapping.get("properties", {}), settings):
+            if found := schema.conflicts(mapping, settings):
                 raise MappingConflict(f"Index {index} cannot have {prefix}.group: {'; '.join(found)}.")
         known = self.known.get(index)
         stored = None if known is None else stored_settings(known, prefix)

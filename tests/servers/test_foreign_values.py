@@ -1,0 +1,124 @@
+"""Values of an application under the names of the `neardupe` fields, mapped or not, are never overwritten."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from conftest import Cli
+from server_tools import JSON, family, hits, make_index, ours, plain_request, put
+
+from es_neardupe import NearDupe, Settings
+from es_neardupe.errors import MappingConflict
+from es_neardupe.index.target import Definitions
+from es_neardupe.server.client import Client, path
+
+PLAIN, COPIED = Settings(("text",)), Settings(("text",), group_field="story")
+FOREIGN: dict[str, JSON] = {
+    "text": {"neardupe": "keep me"},
+    "list": {"neardupe": ["x"]},
+    "other": {"neardupe": {"group": "my own", "note": "keep"}},
+    "dotted": {"neardupe.note": "keep"},
+    "story": {"story": "S1"},
+    "stories": {"story": ["x", "y"]},
+    "object": {"story": {"a": 1}},
+}
+
+
+def prepared(client: Client, name: str) -> tuple[NearDupe, dict[str, JSON]]:
+    """An index with such values in fields that are not mapped, which `init` has not seen among others; and its
+    documents."""
+    make_index(client, name, dynamic=False)
+    texts = family("foreign", len(FOREIGN) + 2)
+    sources = {id: {"text": text, **one} for text, (id, one) in zip(texts, FOREIGN.items(), strict=False)}
+    put(client, name, sources | {f"d{n}": {"text": text} for n, text in enumerate(texts[-2:])})
+    Definitions(client, name).put_settings({}, COPIED)
+    return NearDupe(name, client), sources
+
+
+def stored(client: Client, name: str) -> dict[str, Any]:
+    return {hit["_id"]: hit["_source"] for hit in hits(client, name)}
+
+
+@pytest.mark.product("each")
+@pytest.mark.parametrize("value", FOREIGN.values(), ids=list(FOREIGN))
+def test_init_refuses_values_that_are_not_mapped(value: JSON, client: Client, index_name: str) -> None:
+    make_index(client, index_name, dynamic=False)
+    put(client, index_name, {"d": {"text": "a text", **value}, "e": {"text": "another"}})
+    news, chosen = NearDupe(index_name, client), "`group_field`" if "story" in value else "`prefix`"
+    with pytest.raises(MappingConflict, match=f"Document 'd' of index {index_name} has a value .* {chosen}"):
+        news.init(COPIED)
+    other = Settings(("text",), prefix="keys", group_field="keys_story")
+    NearDupe(index_name, client, prefix="keys").init(other)
+    assert stored(client, index_name)["d"] == {"text": "a text", **value}
+
+
+@pytest.mark.product("elasticsearch")
+@pytest.mark.parametrize("value", [{"neardupe": "mine"}, {"neardupe": {"note": "mine"}}, {"story": "S1"}])
+def test_init_refuses_runtime_fields(value: JSON, client: Client, index_name: str) -> None:
+    """They would hide the fields, also if no document has a value any more."""
+    make_index(client, index_name, dynamic="runtime")
+    put(client, index_name, {"d": {"text": "a text", **value}})
+    client.request("DELETE", path(index_name, "_doc", "d"), params={"refresh": "true"})
+    with pytest.raises(MappingConflict, match="is a runtime field"):
+        NearDupe(index_name, client).init(COPIED)
+
+
+@pytest.mark.product("each")
+def test_a_group_field_that_is_added_later(client: Client, index_name: str) -> None:
+    make_index(client, index_name, dynamic=False)
+    put(client, index_name, {"d": {"text": "a text", "story": "S1"}})
+    news = NearDupe(index_name, client)
+    news.init(PLAIN)
+    news.enrich()
+    with pytest.raises(MappingConflict, match="has a value in 'story'"):
+        news.init(COPIED)
+
+
+@pytest.mark.product("each")
+def test_commands_leave_them(client: Client, index_name: str, server_cli: Cli) -> None:
+    news, sources = prepared(client, index_name)
+    enriched = server_cli("enrich", index_name, "--json")
+    writes = enriched.json["writes"]
+    assert (enriched.code, writes["written"], writes["failed"]) == (1, 2, len(FOREIGN))
+    assert {one["id"] for one in writes["left_documents"]} == set(FOREIGN)
+    assert "neardupe has a value that es-neardupe did not write" in str(writes["failures"])
+    assert news.group().groups.largest == 2
+    client.request("POST", path(index_name, "_update", "stories"), body={"doc": {"story": "S2"}})  # mapped now
+    sources["stories"]["story"] = "S2"
+    now = stored(client, index_name)
+    assert {id: now[id] for id in FOREIGN} == sources
+    cleaned = server_cli("clean", index_name, "--yes", "--json")
+    assert (cleaned.code, cleaned.json["writes"]["written"], cleaned.json["writes"]["failed"]) == (1, 2, 1)
+    now = stored(client, index_name)
+    assert {id: now[id] for id in FOREIGN} == sources
+    assert now["d0"].keys() == now["d1"].keys() == {"text"}
+
+
+@pytest.mark.product("opensearch")
+def test_the_script_in_the_cluster_leaves_them(painless: Client, index_name: str) -> None:
+    news, sources = prepared(painless, index_name)
+    writes = news.enrich(in_cluster=True).writes
+    assert (writes.written, writes.failed) == (2, len(FOREIGN))
+    now = stored(painless, index_name)
+    assert {id: now[id] for id in FOREIGN} == sources
+
+
+@pytest.mark.product("opensearch")
+def test_the_ingest_pipeline_leaves_them(painless: Client, index_name: str) -> None:
+    """The server rejects what does not fit the mapping; nothing is replaced without a word."""
+    make_index(painless, index_name, dynamic=False)
+    news = NearDupe(index_name, painless)
+    news.init(COPIED)
+    news.pipeline("install", default=True)
+    try:
+        for id, value in FOREIGN.items():
+            document = {"text": "a text", **value}
+            status, _ = plain_request(painless, "PUT", f"/{index_name}/_doc/{id}?refresh=true", document)
+            assert status == 400 or stored(painless, index_name)[id] == document
+            assert (status == 201) == (id in ("story", "stories"))
+        assert news.enrich().writes.failed == 2
+        put(painless, index_name, {"d": {"text": "a text"}})
+        assert stored(painless, index_name)["d"]["story"] == ours(painless, index_name)["d"]["group"]
+    finally:
+        news.pipeline("remove")
