@@ -10,6 +10,7 @@ from es_neardupe.errors import CorruptFingerprint
 from es_neardupe.index import queries
 from es_neardupe.index.document_text import fingerprint_sources
 from es_neardupe.index.handle import IndexHandle
+from es_neardupe.index.mapping import dotted_names
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.stored_fields import content_of, decode, encode, group_of, own_group, random_group, stored_fields
 from es_neardupe.records import Address, Fingerprint, Hit
@@ -57,9 +58,10 @@ def _group(hit: Hit, settings: Settings, inherits: str | None) -> str | None:
 
 
 def is_current(document: FingerprintedDocument, settings: Settings) -> bool:
-    """Whether the document has a group id and the fingerprint of its current text."""
+    """Whether the document has a group id and the fingerprint of its current text, and not another value of these
+    fields under a name with a dot: the server would not `collapse` by two values."""
     stored = stored_fields(document.hit.source, settings.prefix)
-    if not stored:
+    if not stored or dotted_names(document.hit.source, settings.prefix):
         return False
     try:
         before = decode(stored)

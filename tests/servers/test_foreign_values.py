@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 from conftest import Cli
-from server_tools import JSON, family, hits, make_index, ours, plain_request, put
+from server_tools import JSON, family, hits, make_index, ours, plain_request, put, words
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import MappingConflict
@@ -122,3 +123,34 @@ def test_the_ingest_pipeline_leaves_them(painless: Client, index_name: str) -> N
         assert stored(painless, index_name)["d"]["story"] == ours(painless, index_name)["d"]["group"]
     finally:
         news.pipeline("remove")
+
+
+@pytest.mark.product("each")
+@pytest.mark.parametrize("beside", [False, True])
+@pytest.mark.parametrize("in_cluster", [False, True])
+def test_fields_with_dotted_names_become_an_object(
+    beside: bool, in_cluster: bool, client: Client, index_name: str, request: pytest.FixtureRequest
+) -> None:
+    """As of an export with flattened columns. With two values of the group id, the server does not collapse."""
+    if in_cluster:
+        request.getfixturevalue("painless")
+    make_index(client, index_name)
+    put(client, index_name, {f"d{n}": {"text": text} for n, text in enumerate(family("dotted", 3))})
+    news = NearDupe(index_name, client)
+    news.init(PLAIN)
+    news.enrich()
+    news.group()
+    fields = ours(client, index_name)["d1"]
+    flat = {f"neardupe.{name}": value for name, value in fields.items() if value is not None}
+    source = {"text": " ".join(words("flat", 60)), "more": {"a": 1}}
+    put(client, index_name, {"flat": {**source, **flat, **({"neardupe": fields} if beside else {})}})
+    search = {"collapse": {"field": "neardupe.group"}}
+    assert news.enrich(in_cluster=in_cluster).writes.written == 1
+    news.group()
+    found = client.request("POST", path(index_name, "_search"), body=search)["hits"]["hits"]
+    assert len(found) == 2
+    now = stored(client, index_name)["flat"]
+    assert {name: one for name, one in now.items() if name != "neardupe"} == source
+    assert now["neardupe"]["principal"] is True
+    assert news.enrich().scope.read == 0
+    assert json.dumps(now).count("group") == 1

@@ -1,8 +1,9 @@
 """Writes of the object of a prefix into documents, after which all other fields have the same values.
 
 A server that updates a document in part, or by a script, rewrites all its numbers (`es_neardupe.server.numbers`). A
-document with a number that would change is written as a whole instead, with the literals of its numbers. Where that
-could change other fields, it is not written at all.
+document with a number that would change is written as a whole instead, with the literals of its numbers, and so is one
+with fields whose names have a dot, which a partial update keeps. Where that could change other fields, it is not
+written at all.
 
 So each write needs to know whether the document has such a number. ``enrich`` reads whole documents. Each partial
 update stores a mark, ``checked``: a hash of the version that the document has after it. The server has rewritten all
@@ -173,8 +174,9 @@ class FieldWriter:
             why = f"{foreign} has a value that es-neardupe did not write: use another {option('prefix')}"
             self._leave(change.hit, why)
             return None
-        external = self._external and in_documents
-        if not (external or self._only_whole(change) or has_unheld(source)):
+        whole = self._only_whole(change) or has_unheld(source)
+        whole = whole or (in_documents and (self._external or bool(dotted_names(source, self.settings.prefix))))
+        if not whole:
             return self._partial(change)
         action = self._whole(change)
         if (obstacle := self._obstacle(action)) is None:
