@@ -256,13 +256,14 @@ def column_of(field: str, types: Mapping[str, str], target: IndexTarget, only: s
 
 
 def sortable_types(index: Index) -> dict[str, str]:
-    """The type of each sortable field of the documents, except the ``neardupe`` fields.
+    """The type of each sortable field of the documents, except the ``neardupe`` fields under any prefix.
 
     Fields with different types in several indices, and fields in nested objects, are left out.
     """
     answer = index.client.request("GET", path(index.path, "_field_caps"), params={"fields": "*"})["fields"]
     prefix = replaced_prefix(index.settings.prefix)
-    neardupe = (f"{prefix}.", f"{next_prefix(prefix)}.")  # during a migration, there are both
+    own = {prefix, next_prefix(prefix)}.union(*map(mapping.own_fields, index.target.mappings.values()))
+    below = tuple(f"{name}." for name in own)
     nested = [name for name, types in answer.items() if "nested" in types]
     return {
         name: kind
@@ -271,6 +272,7 @@ def sortable_types(index: Index) -> dict[str, str]:
         if len(types) == 1
         and capabilities.get("aggregatable")
         and not capabilities.get("metadata_field")
-        and not name.startswith((*neardupe, "_"))
+        and name not in own
+        and not name.startswith((*below, "_"))
         and mapping.lies_in(name, nested) is None
     }

@@ -246,11 +246,13 @@ def lies_in(name: str, objects: Iterable[str]) -> str | None:
 
 
 def value_fields(mappings: Iterable[Mapping[str, Any]], prefix: str) -> list[str]:
-    """Names of the fields that hold texts or plain values in at least one of the mappings, without those under the
-    prefix; sorted."""
-    found = (field for mapping in mappings for field in field_types(mapping.get("properties", {})))
+    """Names of the fields that hold texts or plain values in at least one of the mappings, without those of this
+    package, also those under the prefix; sorted."""
+    known = list(mappings)
+    own = {prefix}.union(*map(own_fields, known))
+    found = (field for mapping in known for field in field_types(mapping.get("properties", {})))
     plain = {name for name, kind in found if kind in VALUE_TYPES | TEXT_TYPES}
-    return sorted(name for name in plain if not name.startswith(f"{prefix}."))
+    return sorted(name for name in plain - own if not name.startswith(tuple(f"{one}." for one in own)))
 
 
 def relations(properties: Mapping[str, Any], parent: str = "") -> Iterator[tuple[str, dict[str, tuple[str, ...]]]]:

@@ -558,3 +558,25 @@ def test_a_list_that_is_no_text(crawled: str, server_cli: Cli, tmp_path: Path) -
     done = server_cli("moved", crawled, "--gone", str(file))
     assert done.code == 1
     assert f"{file}:2 is not UTF-8" in one_line(done.err)
+
+
+def test_the_dates_of_other_prefixes_are_no_dates_of_documents(client: Client, index_name: str) -> None:
+    """Nor after their `clean`, which leaves them in the mapping."""
+    make_index(client, index_name, SITE)
+    texts = family("dates", 2)
+    put(
+        client,
+        index_name,
+        {f"d{n}": {"text": text, "url": f"u{n}", "date": f"2026-01-0{n + 1}"} for n, text in enumerate(texts)},
+    )
+    news, other = NearDupe(index_name, client), NearDupe(index_name, client, prefix="second")
+    for one in (news, other):
+        one.init(Settings(("text",), prefix=one.prefix, group_field=f"{one.prefix}_group"))
+        one.enrich()
+    assert news.group(principal="oldest").groups.largest == 2
+    assert news.moved("u0").versions == 1
+    with pytest.raises(SettingsError, match="second_group"):
+        news.group(within=["second_group"])
+    other.clean()
+    assert news.group().groups.largest == 2
+    assert news.moved("u0").versions == 1
