@@ -52,6 +52,7 @@ _SHARDS = "index.number_of_shards"
 _SOURCE_MODE = "index.mapping.source.mode"
 _UNNUMBERED = "index.disable_sequence_numbers"
 _WRITE_BLOCKS = tuple(f"index.blocks.{one}" for one in ("read_only", "read_only_allow_delete", "write"))
+_CLOSED = "index.verified_before_close"
 STORE_TYPE = "index.store.type"
 _SNAPSHOTS = ("snapshot", "remote_snapshot")
 """Store types of searchable snapshots, in Elasticsearch and in OpenSearch: such an index can never be written."""
@@ -196,8 +197,14 @@ class Definitions:
     name: str
 
     def metadata(self) -> IndexMetadata:
-        """What the server knows about the concrete indices. Raises `NotFound`."""
-        found = self._read(flat_settings=True)
+        """What the server knows about the concrete indices. Raises `NotFound`, and `IndexUnusable` if one is closed:
+        its documents would be missing without a word, from a pattern, or make every search fail, from an alias."""
+        closed_too: dict[str, str] = {"expand_wildcards": "open,closed"} if "*" in self.name else {}
+        found = self._read(flat_settings=True, **closed_too)
+        if closed := [index for index, one in found.items() if one["settings"].get(_CLOSED) == "true"]:
+            raise IndexUnusable(
+                f"Index {closed[0]} is closed. Open it with `POST /{closed[0]}/_open`, then run the command again."
+            )
         return IndexMetadata(
             {index: one["mappings"] for index, one in found.items()},
             {index: one["aliases"] for index, one in found.items()},
@@ -254,7 +261,7 @@ class Definitions:
         meta = {name: value for name, value in mapping.get("_meta", {}).items() if name != prefix}
         self.client.request("PUT", path(self.name, "_mapping"), body={"_meta": meta})
 
-    def _read(self, *what: str, **params: bool) -> dict[str, JSON]:
+    def _read(self, *what: str, **params: bool | str) -> dict[str, JSON]:
         """The answer about the concrete indices, sorted by their names. Raises `NotFound`."""
         check_name(self.name)
         try:

@@ -222,6 +222,29 @@ def test_a_closed_index_is_opened_as_the_message_says(
     assert_settled(client, index_name)
 
 
+@pytest.mark.product("each")
+@pytest.mark.parametrize("by_alias", [False, True])
+def test_a_closed_index_among_others_is_named(by_alias: bool, client: Client, index_name: str, server_cli: Cli) -> None:
+    """By a pattern as by an alias: its documents are not left out without a word."""
+    one, other = f"{index_name}-a", f"{index_name}-b"
+    for name in (one, other):
+        make_index(client, name, aliases={f"{index_name}-all": {}})
+        put(client, name, {f"{name}{n}": {"text": text} for n, text in enumerate(family("closed", 2))})
+    together = f"{index_name}-all" if by_alias else f"{index_name}-*"
+    grouping = [("init", together, "--field", "text"), ("enrich", together), ("group", together), ("stats", together)]
+    for line in grouping:
+        assert server_cli(*line).code == 0
+    client.request("POST", path(other, "_close"))
+    for line in grouping:
+        done = server_cli(*line)
+        said = re.sub(r"\s+", " ", done.err)
+        assert (done.code, f"Index {other} is closed" in said) == (1, True), said
+        assert f"Open it with `POST /{other}/_open`" in said
+    client.request("POST", path(other, "_open"))
+    for line in grouping:
+        assert server_cli(*line).code == 0
+
+
 def test_a_limit_of_fields_is_raised_as_the_message_says(client: Client, index_name: str, server_cli: Cli) -> None:
     fresh(client, index_name)
     client.request("PUT", path(index_name, "_settings"), body={"index.mapping.total_fields.limit": 2})
