@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conftest import Cli
@@ -26,6 +27,7 @@ from server_tools import (
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.index.hidden_indices import HiddenDocuments
+from es_neardupe.records import Product
 from es_neardupe.server.client import Client, path
 
 SETTINGS = Settings(("text",), sample_mod=4)
@@ -256,6 +258,28 @@ def test_a_limit_of_fields_is_raised_as_the_message_says(client: Client, index_n
     for line in (["init", "--field", "text"], ["enrich"], ["group"], ["migrate", "--threshold", "0.7", "--yes"]):
         done = server_cli(line[0], index_name, *line[1:])
         assert done.code == 0, done.err
+
+
+@pytest.mark.product("each")
+@pytest.mark.parametrize(
+    ("why", "options"),
+    [
+        ("allows no fields in objects", {"settings": {"index.mapping.depth.limit": 1}}),
+        ("has no objects", {"subobjects": False}),
+    ],
+)
+def test_an_index_without_objects_gets_a_sidecar(
+    why: str, options: dict[str, Any], client: Client, index_name: str, server_cli: Cli
+) -> None:
+    if "subobjects" in options and client.server.product is Product.OPENSEARCH:
+        pytest.skip("OpenSearch has no such parameter")
+    make_index(client, index_name, **options)
+    done = server_cli("init", index_name, "--field", "text")
+    said = re.sub(r"\s+", " ", done.err)
+    assert (done.code, why in said, f"init {index_name} --field FIELD --sidecar" in said) == (1, True, True), said
+    assert server_cli("init", index_name, "--field", "text", "--sidecar").code == 0
+    put(client, index_name, {"d": {"text": "a text"}})
+    assert server_cli("enrich", index_name).code == 0
 
 
 def test_pages_are_prepared_as_load_says(client: Client, index_name: str, server_cli: Cli, tmp_path: Path) -> None:

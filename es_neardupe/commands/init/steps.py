@@ -61,6 +61,13 @@ from es_neardupe.server.dry_run import ShownRequest
 from es_neardupe.server.search import fetch_portions
 from es_neardupe.wording import command, counted, option
 
+_NO_FIELDS = {
+    "derive source": "derives _source from its fields (index.derived_source)",
+    "subobjects is set to false": "has no objects (subobjects: false)",
+    "Limit of mapping depth": "allows no fields in objects (index.mapping.depth.limit)",
+}
+"""Part of the reason of a server -> why an index cannot have the fields."""
+
 _SAMPLE = 500
 """Random documents whose lengths decide the modulus of sampled keys."""
 
@@ -226,12 +233,12 @@ def _prepare(index: UnpreparedIndex, name: str) -> None:
     try:
         Definitions(index.client, name).put_settings(index.mappings[name], index.settings)
     except RequestError as error:
-        if "derive source" not in error.reason:
+        why = next((why for part, why in _NO_FIELDS.items() if part in error.reason), None)
+        if why is None:
             raise
         raise IndexUnusable(
-            f"Index {name} derives _source from its fields (index.derived_source), which the {index.settings.prefix} "
-            f"fields do not support: store the keys in a sidecar index, with "
-            f"`{command('init', name)} --field FIELD --sidecar`."
+            f"Index {name} {why}, which the {index.settings.prefix} fields do not support: store the keys in a sidecar "
+            f"index, with `{command('init', name)} --field FIELD --sidecar`."
         ) from error
 
 
