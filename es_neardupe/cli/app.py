@@ -205,6 +205,8 @@ def _run() -> tuple[int, BaseException | None]:
         if code == ExitCode.INTERRUPTED:  # typer turns KeyboardInterrupt into it
             say("Interrupted. What was written stays; run the same command again for the rest.")
         return _flush(code), None
+    except KeyboardInterrupt:  # before typer runs the command
+        return ExitCode.INTERRUPTED, None
     except OSError as error:
         if error.errno not in _NOT_WRITTEN:
             end(ExitCode.FAILED, error)
