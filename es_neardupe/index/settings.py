@@ -244,7 +244,8 @@ class Settings:
             return cls._read_meta(meta, prefix)
         except (SettingsError, KeyError, TypeError, ValueError, OverflowError) as error:
             raise IndexUnusable(
-                f"The stored settings under _meta.{prefix} cannot be read ({error!r}): were they edited by hand?"
+                f"The stored settings under _meta.{prefix} cannot be read ({error!r}): were they edited by hand? "
+                f"If another program stores something of this name, choose another {option('prefix')}."
             ) from error
 
     @classmethod

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from conftest import Cli
-from server_tools import JSON, family, hits, make_index, ours, plain_request, put, words
+from server_tools import JSON, family, hits, make_index, mapping, one_line, ours, plain_request, put, words
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import MappingConflict
@@ -154,3 +154,12 @@ def test_fields_with_dotted_names_become_an_object(
     assert now["neardupe"]["principal"] is True
     assert news.enrich().scope.read == 0
     assert json.dumps(now).count("group") == 1
+
+
+@pytest.mark.product("each")
+def test_what_another_program_stores_in_meta(client: Client, index_name: str, server_cli: Cli) -> None:
+    make_index(client, index_name, _meta={"neardupe": "mine"})
+    done = server_cli("init", index_name, "--field", "text")
+    assert (done.code, "choose another --prefix" in one_line(done.err)) == (1, True)
+    assert server_cli("init", index_name, "--field", "text", "--prefix", "keys").code == 0
+    assert mapping(client, index_name)["_meta"]["neardupe"] == "mine"
