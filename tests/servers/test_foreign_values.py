@@ -163,3 +163,14 @@ def test_what_another_program_stores_in_meta(client: Client, index_name: str, se
     assert (done.code, "choose another --prefix" in one_line(done.err)) == (1, True)
     assert server_cli("init", index_name, "--field", "text", "--prefix", "keys").code == 0
     assert mapping(client, index_name)["_meta"]["neardupe"] == "mine"
+
+
+@pytest.mark.product("each")
+def test_a_document_that_the_mapping_left_by_clean_rejects(client: Client, index_name: str, server_cli: Cli) -> None:
+    """As the message of `clean` says."""
+    make_index(client, index_name, dynamic=False)
+    server_cli("init", index_name, "--field", "text")
+    cleaned = server_cli("clean", index_name, "--yes")
+    assert "the server can reject documents with other values of this name" in cleaned.err
+    status, _ = plain_request(client, "PUT", f"/{index_name}/_doc/d", {"text": "a", "neardupe": "mine"})
+    assert status == 400

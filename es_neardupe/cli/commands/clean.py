@@ -92,8 +92,11 @@ def clean(
         if report.mapped:
             fields = " and ".join(map(repr, report.mapped))
             one, it = ("mapping", "stays") if len(report.mapped) == 1 else ("mappings", "stay")
-            costs = "It costs" if len(report.mapped) == 1 else "They cost"
-            say(f"The {one} of {fields} {it}: no server can remove a field from a mapping. {costs} nothing.")
+            costs, name = ("It costs", "this name") if len(report.mapped) == 1 else ("They cost", "these names")
+            say(
+                f"The {one} of {fields} {it}: no server can remove a field from a mapping. {costs} nothing, but the "
+                f"server can reject documents with other values of {name}."
+            )
     if report.template:
         warn(f"An index template adds the {prefix} fields to the next index of {index}: remove them from the template.")
     show_left(failures, *left_by(writes))
