@@ -36,6 +36,7 @@ from es_neardupe.index.migration_state import inherited_prefix, is_switching, ne
 from es_neardupe.index.rollover import RolloverAlias, alias_named, rollover_aliases
 from es_neardupe.index.settings import OPTIONAL_IN_META, Settings
 from es_neardupe.options import DEFAULT_PREFIX
+from es_neardupe.server.bulk import MIN_GC_DELETES
 from es_neardupe.server.client import JSON, Client, path
 from es_neardupe.wording import command, indices, option
 
@@ -51,6 +52,9 @@ _WINDOW = "index.max_result_window"
 _SHARDS = "index.number_of_shards"
 _SOURCE_MODE = "index.mapping.source.mode"
 _UNNUMBERED = "index.disable_sequence_numbers"
+_GC_DELETES = "index.gc_deletes"
+_TIME = re.compile(r"([0-9.]+)(nanos|micros|ms|s|m|h|d)", re.ASCII | re.IGNORECASE)
+_SECONDS = {"nanos": 1e-9, "micros": 1e-6, "ms": 1e-3, "s": 1, "m": 60, "h": 3600, "d": 86400}
 _WRITE_BLOCKS = tuple(f"index.blocks.{one}" for one in ("read_only", "read_only_allow_delete", "write"))
 _CLOSED = "index.verified_before_close"
 STORE_TYPE = "index.store.type"
@@ -89,6 +93,8 @@ class IndexState(NamedTuple):
     """The names of the settings that make it read-only."""
     default_pipeline: str | None = None
     """The ingest pipeline for requests that name no other one."""
+    gc_deletes: str = "60s"
+    """For how long it remembers the versions of deleted documents."""
 
 
 class IndexMetadata(NamedTuple):
@@ -225,7 +231,7 @@ class Definitions:
 
     def states(self) -> dict[str, IndexState]:
         """Concrete index -> its state, for those that exist."""
-        names = (_WINDOW, _SHARDS, *_UUIDS, SEARCH_PIPELINE, DEFAULT_PIPELINE, FINAL_PIPELINE)
+        names = (_WINDOW, _SHARDS, *_UUIDS, SEARCH_PIPELINE, DEFAULT_PIPELINE, _GC_DELETES, FINAL_PIPELINE)
         return {index: _state(one) for index, one in self.settings(*names, ignore_unavailable=True).items()}
 
     def put_settings(
@@ -449,7 +455,28 @@ def _state(settings: Mapping[str, str]) -> IndexState:
         settings.get(_SOURCE_MODE),
         write_blocks(settings),
         default,
+        settings.get(_GC_DELETES, "60s"),
     )
+
+
+def check_gc_deletes(states: Mapping[str, IndexState]) -> None:
+    """Raises `IndexUnusable` if an index forgets deletions too early for writes with the versions of another system:
+    such a write could bring back a document that this system has deleted."""
+    for name, state in states.items():
+        if _seconds(state.gc_deletes) < MIN_GC_DELETES:
+            setting = json.dumps({_GC_DELETES: "60s"})
+            raise IndexUnusable(
+                f"Index {name} remembers deletions for {state.gc_deletes} only ({_GC_DELETES}): a write with the "
+                f"version of another system could bring back a document that this system has deleted. Set "
+                f"{MIN_GC_DELETES:g}s or more, such as the default, with `PUT /{name}/_settings {setting}`, or use a "
+                f"sidecar index."
+            )
+
+
+def _seconds(time: str) -> float:
+    """The seconds of the value of a setting; 0 for one without a time, such as -1."""
+    match = _TIME.fullmatch(time)
+    return float(match[1]) * _SECONDS[match[2].lower()] if match else 0.0
 
 
 def write_blocks(settings: Mapping[str, str]) -> tuple[str, ...]:

@@ -5,13 +5,19 @@ that is larger than the server accepts is not sent. A request that is too large 
 rejected (429) after all retries, if the server accepts a small write: then it is not overloaded, and an action that it
 rejects alone is an outcome. Conflicts and missing documents are outcomes, which the caller handles. A block on the
 index or a missing privilege ends the run: retries would not help, and the documents already written stay valid.
+
+A write with the version of the owner of a document (`Action.version`) names no sequence number. A server remembers a
+deletion for a while only (``index.gc_deletes``), and accepts such a write of an earlier version afterwards: it would
+bring back the document, or replace a new one with a lower version. So these documents are read directly before each
+request is sent, also before it is sent again, and those that were changed or deleted are outcomes and not sent.
 """
 
 from __future__ import annotations
 
 import logging
+import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -21,14 +27,15 @@ from uuid import uuid4
 
 import orjson
 
-from es_neardupe.errors import Blocked, Forbidden, IncompleteAnswer, RequestError
+from es_neardupe.errors import Blocked, Conflict, Forbidden, IncompleteAnswer, NotFound, RequestError
 from es_neardupe.log_events import log_event
-from es_neardupe.records import Action, Outcome, Reference
-from es_neardupe.server.client import Client, to_json
+from es_neardupe.records import Action, Address, Outcome, Reference
+from es_neardupe.server.client import Client, Params, path, to_json
 from es_neardupe.server.failures import KEPT_CHANGING, Failure, Failures
 from es_neardupe.server.numbers import document_json
 from es_neardupe.server.pacing import PART_RETRIES, with_retries
 from es_neardupe.server.request_sizes import request_limit
+from es_neardupe.server.search import fetch
 from es_neardupe.wording import command, counted, option
 
 _Item = TypeVar("_Item")
@@ -40,6 +47,13 @@ updates: the server holds them in its heap."""
 _FIRST_SHARE = 4
 """Divisor of the size of the first request, so that the server has work early; each next one is twice as large."""
 
+_FRESH = 10.0
+"""Maximum number of seconds for reading the versions of the documents of a request."""
+
+MIN_GC_DELETES = 30.0
+"""Minimum number of seconds for which an index must remember deletions: several times as long as `_FRESH`, since a
+request takes time too."""
+
 _FILTER = "errors,items.*.status,items.*.error.type,items.*.error.reason"
 _VERSIONS = ",items.*._seq_no,items.*._primary_term,items.*.result"
 _OVERLOADED = 429
@@ -48,7 +62,7 @@ _REJECTED = (_OVERLOADED, _UNAVAILABLE)
 _TOO_LARGE = 413
 TOO_LARGE = "request_too_large"
 """The type of the error of a document that is too large for a request, whether it was sent or not."""
-_MISSING = 404
+_CREATED, _MISSING, _CONFLICT = 201, 404, 409
 _NO_MASTER = _UNAVAILABLE
 """Status of a block that ends when the cluster has a master again. An administrator must remove any other block."""
 
@@ -205,15 +219,30 @@ def _send(
     answered into ``outcomes``, even if an error is raised."""
     waiting = list(range(len(actions)))
     lost = 0
+    if any(action.version is not None for action in actions) and _VERSIONS not in filter_path:
+        filter_path += _VERSIONS
 
     def once() -> None:
         nonlocal waiting, lost
-        with client.pace.turn(len(waiting)):
-            answer = client.bulk(b"".join(lines[k] for k in waiting), params={"filter_path": filter_path})
+        unchanged = _Unchanged(client, [actions[k] for k in waiting if actions[k].version is not None])
+        body = b"".join(lines[k] for k in waiting)
+        try:
+            with client.pace.turn(len(waiting)):
+                answer = client.bulk(body, params={"filter_path": filter_path}, before=unchanged)
+        except _Changed as changed:
+            lost += unchanged.sent
+            for k in waiting:
+                if (status := changed.statuses.get(actions[k].address)) is not None:
+                    outcomes[k] = Outcome(actions[k], status, repeated=lost > 0)
+            if waiting := [k for k in waiting if actions[k].address not in changed.statuses]:
+                once()
+            return
         items = _items(client, answer, len(waiting))
         lost += answer.get("sent", 1) - 1
         for k, item in zip(waiting, items, strict=True):
-            outcomes[k] = _outcome(actions[k], item, repeated=lost > 0)
+            outcome = _outcome(actions[k], item, repeated=lost > 0)
+            is_back = actions[k].version is not None and outcome.status == _CREATED
+            outcomes[k] = _deleted_again(client, outcome) if is_back else outcome
         waiting = [k for k in waiting if _rejected(outcomes[k])]
         if waiting:
             client.pace.rejected()
@@ -222,6 +251,50 @@ def _send(
         client.pace.accepted()
 
     with_retries(once, PART_RETRIES, lambda error: isinstance(error, _ItemsRejected))
+
+
+class _Unchanged:
+    """Called directly before a request is sent: reads the documents whose owner sets their versions, and raises
+    `_Changed` if some are not as they were read for the write."""
+
+    def __init__(self, client: Client, actions: Sequence[Action]) -> None:
+        self._client, self._actions = client, actions
+        self.sent = 0
+        """How often the request was sent."""
+
+    def __call__(self) -> None:
+        if self._actions:
+            started = time.monotonic()
+            found = fetch(self._client, [action.reference for action in self._actions], False)
+            statuses = {
+                action.address: _MISSING if hit is None else _CONFLICT
+                for action, hit in zip(self._actions, found, strict=True)
+                if hit is None or (hit.seq_no, hit.primary_term) != (action.seq_no, action.primary_term)
+            }
+            if time.monotonic() > started + _FRESH:
+                raise _ItemsRejected
+            if statuses:
+                raise _Changed(statuses)
+        self.sent += 1
+
+
+class _Changed(Exception):
+    def __init__(self, statuses: Mapping[Address, int]) -> None:
+        super().__init__()
+        self.statuses = statuses
+        """Documents that were changed or deleted, each with the status of its write."""
+
+
+def _deleted_again(client: Client, created: Outcome) -> Outcome:
+    """The outcome of a write that has brought back a document, which its owner had deleted while the request waited in
+    the server for longer than it remembers deletions. It is deleted, unless its owner has written it since."""
+    action = created.action
+    params: Params = {"if_seq_no": created.seq_no or 0, "if_primary_term": created.primary_term or 0}
+    if action.routing is not None:
+        params = {**params, "routing": action.routing}
+    with suppress(Conflict, NotFound):
+        client.request("DELETE", path(action.index, "_doc", action.id), params=params)
+    return Outcome(action, _MISSING)
 
 
 def _items(client: Client, answer: Any, number: int) -> list[dict[str, Any]]:

@@ -17,6 +17,9 @@ JSON = dict[str, Any]
 Params = Mapping[str, str | int | bool]
 """Query parameters of a request."""
 
+Before = Callable[[], None]
+"""What is done directly before a request is sent, each time."""
+
 
 NO_DOCUMENT = "es-neardupe-no-such-document"
 """An id that no document has: what the server answers to a write of it shows what it would do, and changes nothing."""
@@ -77,10 +80,11 @@ class Client(Protocol):
         ``timed_out,_shards``, or this is not noticed.
         """
 
-    def bulk(self, body: bytes, *, params: Mapping[str, str] | None = None) -> Any:
+    def bulk(self, body: bytes, *, params: Mapping[str, str] | None = None, before: Before | None = None) -> Any:
         """The parsed answer to newline-delimited actions; the caller handles errors of single items.
 
-        ``sent`` is added to it: the number of times that the request was sent.
+        ``sent`` is added to it: the number of times that the request was sent. ``before`` is called directly before
+        each of them, and can prevent it by an error.
         """
 
     def pages(
@@ -201,9 +205,9 @@ class ForwardingClient:
         """See ``Client.request``."""
         return self.plain.request(method, path, params=params, body=body)
 
-    def bulk(self, body: bytes, *, params: Mapping[str, str] | None = None) -> Any:
+    def bulk(self, body: bytes, *, params: Mapping[str, str] | None = None, before: Before | None = None) -> Any:
         """See ``Client.bulk``."""
-        return self.plain.bulk(body, params=params)
+        return self.plain.bulk(body, params=params, before=before)
 
     def pages(self, index: str, body: Mapping[str, Any], **options: Any) -> Iterator[list[Hit]]:
         """See ``Client.pages``."""

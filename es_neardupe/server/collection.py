@@ -15,7 +15,7 @@ from threading import Lock
 from typing import Any
 
 from es_neardupe.errors import IncompleteAnswer, NotFound, UnsupportedServer
-from es_neardupe.server.client import JSON, Params, checks_versions
+from es_neardupe.server.client import JSON, Before, Params, checks_versions
 from es_neardupe.server.client import path as path_of
 from es_neardupe.server.http_client import ServerClient
 from es_neardupe.server.parallel import pause
@@ -72,7 +72,7 @@ class CollectionClient(ServerClient):
             self._note(answer)
         return answer
 
-    def bulk(self, body: bytes, *, params: Mapping[str, str] | None = None) -> Any:
+    def bulk(self, body: bytes, *, params: Mapping[str, str] | None = None, before: Before | None = None) -> Any:
         """See ``Client.bulk``."""
         if b'"if_seq_no"' in body:
             (first,) = json.loads(body.partition(b"\n")[0]).values()
@@ -80,7 +80,7 @@ class CollectionClient(ServerClient):
         params = dict(params or {})
         if "filter_path" in params:
             params["filter_path"] += _WRITTEN
-        answer = super().bulk(body, params=params)
+        answer = super().bulk(body, params=params, before=before)
         for item in answer["items"] if isinstance(answer, dict) else ():
             (result,) = item.values()
             if result["status"] < 300:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from es_neardupe.errors import SettingsError
-from es_neardupe.server.client import Client, ForwardingClient, Params, query_of, to_json
+from es_neardupe.server.client import Before, Client, ForwardingClient, Params, query_of, to_json
 from es_neardupe.server.client import path as path_of
 from es_neardupe.wording import option
 
@@ -67,7 +67,7 @@ class DryRunClient(ForwardingClient):
         self._keep(method, path + query_of(params), b"" if body is None else to_json(body))
         return {"acknowledged": True}
 
-    def bulk(self, body: bytes, *, params: Mapping[str, str] | None = None) -> Any:
+    def bulk(self, body: bytes, *, params: Mapping[str, str] | None = None, before: Before | None = None) -> Any:
         """See ``Client.bulk``: each item succeeds."""
         self._keep("POST", "/_bulk" + query_of(params), body)
         return {"errors": False, "items": [{op: {"status": 200}} for op in _operations(body)]}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from es_neardupe.errors import NeardupeError, RequestError, SettingsError, Unreachable
 from es_neardupe.log_events import log_event
 from es_neardupe.records import Hit, Product, Server
-from es_neardupe.server.client import Params, query_of, to_json
+from es_neardupe.server.client import Before, Params, query_of, to_json
 from es_neardupe.server.drivers.driver import Driver, LoginDriver
 from es_neardupe.server.login.settings import Retries
 from es_neardupe.server.pacing import Pace, may_pass, with_retries
@@ -86,9 +86,9 @@ class ServerClient:
         answer, _ = self._send(method, path, params, data, "json", again=again, complete=True, splits=splits)
         return answer
 
-    def bulk(self, body: bytes, *, params: Mapping[str, str] | None = None) -> Any:
+    def bulk(self, body: bytes, *, params: Mapping[str, str] | None = None, before: Before | None = None) -> Any:
         """See ``Client.bulk``."""
-        answer, sent = self._send("POST", "/_bulk", params, body, "x-ndjson")
+        answer, sent = self._send("POST", "/_bulk", params, body, "x-ndjson", before=before)
         return {**answer, "sent": sent} if isinstance(answer, dict) else answer
 
     def pages(
@@ -120,8 +120,9 @@ class ServerClient:
         again: bool = True,
         complete: bool = False,
         splits: bool = False,
+        before: Before | None = None,
     ) -> tuple[Any, int]:
-        """The answer, and how often the request was sent. ``splits``: see `can_be_split`."""
+        """The answer, and how often the request was sent. ``splits``: see `can_be_split`. ``before``: see `bulk`."""
         media_type = _MEDIA_TYPES[self.server.product]
         headers = {"accept": media_type.format("json")}
         if data is not None:
@@ -131,6 +132,8 @@ class ServerClient:
 
         def once() -> Any:
             nonlocal sent
+            if before is not None:
+                before()
             sent += 1
             answer = self._driver.send(method, path + query_of(params), data, headers)
             if answer.ok and answer.body is None and method != "HEAD":

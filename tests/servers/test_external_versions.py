@@ -3,18 +3,22 @@ us."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
 from bad_input import refused
 from conftest import Cli
-from server_tools import JSON, assert_settled, family, groups_of, make_index, ours, words
+from fault_proxy import BULK, Fault, FaultProxy, lost_answer
+from server_tools import JSON, assert_settled, family, groups_of, make_index, ours, wait_until, words
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import Conflict, IndexUnusable
+from es_neardupe.index import target
 from es_neardupe.options import Versions
-from es_neardupe.server.client import Client, path
+from es_neardupe.server.client import Before, Client, ForwardingClient, path
+from es_neardupe.server.connect import connect
+from es_neardupe.server.login.settings import ConnectionSettings, Retries
 
 LATE = 1_700_000_000_000
 TEXTS = {f"d{n}": text for n, text in enumerate([*family("versions", 4), *family("others", 2)])}
@@ -31,8 +35,8 @@ def deleted(client: Client, index: str, id: str, version: int) -> None:
     client.request("DELETE", path(index, "_doc", id), params=params)
 
 
-def filled(client: Client, index: str, first: int) -> None:
-    make_index(client, index)
+def filled(client: Client, index: str, first: int, settings: Mapping[str, Any] | None = None) -> None:
+    make_index(client, index, settings=settings)
     for id, text in TEXTS.items():
         sent(client, index, id, first, {"text": text, "price": 1.10})
 
@@ -107,6 +111,120 @@ def test_a_document_that_its_owner_changes_meanwhile(client: Client, index_name:
     assert users(client, index_name)["d0"] == {"text": text}
     assert versions_of(client, index_name)["d0"] == 2
     assert news.enrich(check=True).writes.written == 0
+
+
+class Waiting(ForwardingClient):
+    """Something happens while the first request with an owner's versions waits: before the documents are read again,
+    or ``after``."""
+
+    def __init__(self, client: Client, happens: Callable[[], None], *, after: bool = False) -> None:
+        super().__init__(client)
+        self.todo, self.after = [happens], after
+
+    def bulk(self, body: bytes, *, params: Mapping[str, str] | None = None, before: Before | None = None) -> Any:
+        def reading() -> None:
+            if before is not None:
+                before()
+            if self.after:
+                self.happens(body)
+
+        if not self.after:
+            self.happens(body)
+        return self.plain.bulk(body, params=params, before=reading)
+
+    def happens(self, body: bytes) -> None:
+        if self.todo and b"external_gte" in body:
+            self.todo.pop()()
+
+
+def forget_deletions(client: Client, index: str) -> None:
+    """Wait until the server accepts an earlier version of a document that was deleted after the others."""
+    sent(client, index, "probe", 8, {"text": "probe"})
+    deleted(client, index, "probe", 9)
+    wait_until(lambda: _is_forgotten(client, index))
+    deleted(client, index, "probe", 7)
+
+
+def _is_forgotten(client: Client, index: str) -> bool:
+    try:
+        sent(client, index, "probe", 6, {"text": "probe"})
+    except Conflict:
+        return False
+    return True
+
+
+@pytest.mark.product("each")
+@pytest.mark.parametrize("command", ["enrich", "group", "clean"])
+def test_what_its_owner_deletes_while_a_write_waits(
+    command: str, client: Client, index_name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Even if the server does not remember the deletion any more."""
+    monkeypatch.setattr(target, "MIN_GC_DELETES", 0)
+    settings = {"index.gc_deletes": "10ms", "number_of_shards": 1}
+    filled(client, index_name, LATE, settings)
+    news = NearDupe(index_name, client)
+    news.init(Settings(("text",)), versions=Versions.EXTERNAL)
+    if command != "enrich":
+        news.enrich()
+
+    def meanwhile() -> None:
+        for id in ("d0", "d1"):
+            deleted(client, index_name, id, LATE + 1)
+        forget_deletions(client, index_name)
+        sent(client, index_name, "d1", 5, {"text": "a new life"})
+
+    getattr(NearDupe(index_name, Waiting(client, meanwhile)), command)()
+    kept = users(client, index_name)
+    assert kept.keys() == TEXTS.keys() - {"d0"}
+    assert kept["d1"] == {"text": "a new life"}
+    assert versions_of(client, index_name) == {**dict.fromkeys(kept, LATE), "d1": 5}
+    assert command != "clean" or not any(ours(client, index_name).values())
+
+
+def test_a_document_that_a_write_has_brought_back(
+    client: Client, index_name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It waited in the server for longer than this remembers the deletion."""
+    monkeypatch.setattr(target, "MIN_GC_DELETES", 0)
+    filled(client, index_name, LATE, {"index.gc_deletes": "10ms", "number_of_shards": 1})
+    news = NearDupe(index_name, client)
+    news.init(Settings(("text",)), versions=Versions.EXTERNAL)
+
+    def meanwhile() -> None:
+        deleted(client, index_name, "d0", LATE + 1)
+        forget_deletions(client, index_name)
+
+    report = NearDupe(index_name, Waiting(client, meanwhile, after=True)).enrich()
+    assert (report.writes.written, report.writes.deleted) == (len(TEXTS) - 1, 1)
+    assert users(client, index_name).keys() == TEXTS.keys() - {"d0"}
+
+
+def test_an_index_that_forgets_deletions_early(client: Client, index_name: str, server_cli: Cli) -> None:
+    filled(client, index_name, LATE, {"index.gc_deletes": "1s"})
+    init = ("init", index_name, "--field", "text", "--versions", "external")
+    refused(server_cli(*init), "remembers deletions for 1s only", "sidecar", code=1)
+    set_deletions(client, index_name, "30s")
+    assert server_cli(*init).code == 0
+    set_deletions(client, index_name, "29s")
+    refused(server_cli("enrich", index_name), "remembers deletions for 29s only", code=1)
+    assert not any(ours(client, index_name).values())
+
+
+def set_deletions(client: Client, index: str, time: str) -> None:
+    client.request("PUT", path(index, "_settings"), body={"index.gc_deletes": time})
+
+
+def test_a_lost_answer(client: Client, proxy: FaultProxy, index_name: str) -> None:
+    """The request is sent again: the documents are those that it has written."""
+    filled(client, index_name, LATE)
+    NearDupe(index_name, client).init(Settings(("text",)), versions=Versions.EXTERNAL)
+    proxy.faults = [Fault(lost_answer, BULK)]
+    through = connect(ConnectionSettings(proxy.url, retries=Retries(attempts=6, wait=0.01)))
+    report = NearDupe(index_name, through).enrich()
+    through.close()
+    assert proxy.faults[0].met == 1
+    assert (report.writes.written, report.writes.conflicts, report.writes.deleted) == (len(TEXTS), 0, 0)
+    assert versions_of(client, index_name) == dict.fromkeys(TEXTS, LATE)
 
 
 def test_versions_that_no_server_gives_are_noticed(client: Client, index_name: str, server_cli: Cli) -> None:

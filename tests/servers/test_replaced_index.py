@@ -11,7 +11,7 @@ from server_tools import JSON, exists, family, hits, make_index, mapping, ours, 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import Conflict, IndexReplaced
 from es_neardupe.records import Hit
-from es_neardupe.server.client import Client, ForwardingClient, Params, path
+from es_neardupe.server.client import Before, Client, ForwardingClient, Params, path
 
 SETTINGS = Settings(("text",))
 NUMBER = 60
@@ -34,10 +34,10 @@ class Meddling(ForwardingClient):
     ) -> Any:
         return self.plain.request(method, path, params=params, body=body)
 
-    def bulk(self, body: bytes, *, params: Mapping[str, str] | None = None) -> Any:
+    def bulk(self, body: bytes, *, params: Mapping[str, str] | None = None, before: Before | None = None) -> Any:
         if f'"_index":"{self.index}"'.encode() in body:
             self._meddle("written")
-        return self.plain.bulk(body, params=params)
+        return self.plain.bulk(body, params=params, before=before)
 
     def pages(self, index: str, body: Mapping[str, Any], **options: Any) -> Iterator[list[Hit]]:
         for page in self.plain.pages(index, body, **options):

@@ -78,7 +78,7 @@ class FakeClient:
             return head | {"found": False}
         return head | {"found": True, "_seq_no": 1, "_primary_term": 1, "_source": source}
 
-    def bulk(self, body: bytes, *, params: Any = None) -> Any:
+    def bulk(self, body: bytes, *, params: Any = None, before: Any = None) -> Any:
         lines = [json.loads(line) for line in body.splitlines()]
         assert len(lines) % 2 == 0
         assert body.endswith(b"\n")

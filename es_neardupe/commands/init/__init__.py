@@ -104,7 +104,7 @@ def init(
     from es_neardupe.index.permissions import check_takes_ids
     from es_neardupe.index.runs.tuning import restore_abandoned, tuned_mappings
     from es_neardupe.index.storage.sidecar.indices import check_inline
-    from es_neardupe.index.target import check_new_name, result_window
+    from es_neardupe.index.target import check_gc_deletes, check_new_name, result_window
     from es_neardupe.server.dry_run import DryRunClient
     from es_neardupe.similarity.measure import named_measure
 
@@ -138,6 +138,8 @@ def init(
         if write_group or not sidecar:
             unprepared = with_versions(unprepared, versions)
             settings = unprepared.settings
+            if settings.versions is options.Versions.EXTERNAL:
+                check_gc_deletes(metadata.states)
         if sidecar:
             report = init_sidecars(unprepared, metadata, by_texts, write_group=write_group, dry_run=dry_run)
         else:

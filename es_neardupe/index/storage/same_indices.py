@@ -9,8 +9,9 @@ from typing import Any
 
 from es_neardupe.errors import Conflict, IndexReplaced
 from es_neardupe.index.handle import IndexHandle
-from es_neardupe.index.target import Definitions
-from es_neardupe.server.client import ForwardingClient
+from es_neardupe.index.target import Definitions, check_gc_deletes
+from es_neardupe.options import Versions
+from es_neardupe.server.client import Before, ForwardingClient
 from es_neardupe.wording import command
 
 _AT_ONCE = 0.1
@@ -33,12 +34,12 @@ class SameIndicesClient(ForwardingClient):
         self._checked = -math.inf
         """When the last check began that found the same indices."""
 
-    def bulk(self, body: bytes, *, params: Mapping[str, str] | None = None) -> Any:
-        """See ``Client.bulk``. Raises `IndexReplaced` if an index was deleted and created again, and `Conflict` if it
-        was deleted."""
+    def bulk(self, body: bytes, *, params: Mapping[str, str] | None = None, before: Before | None = None) -> Any:
+        """See ``Client.bulk``. Raises `IndexReplaced` if an index was deleted and created again, `Conflict` if it was
+        deleted, and `IndexUnusable` if writes with the versions of another system are not safe."""
         if time.monotonic() > self._checked + _AT_ONCE:
             self.check()
-        answer = self.plain.bulk(body, params=params)
+        answer = self.plain.bulk(body, params=params, before=before)
         self.check()
         return answer
 
@@ -65,4 +66,6 @@ class SameIndicesClient(ForwardingClient):
                     f"documents that were written as a whole last: check them, then run the same command again.",
                     status=409,
                 )
+        if self._target.settings.versions is Versions.EXTERNAL:
+            check_gc_deletes(current)
         self._checked = now

@@ -28,7 +28,7 @@ class Index(FakeClient):
         self.lock = threading.Lock()
         self.answer = self.store
 
-    def bulk(self, body: bytes, *, params: Any = None) -> Any:
+    def bulk(self, body: bytes, *, params: Any = None, before: Any = None) -> Any:
         with self.lock:
             answer = super().bulk(body)
             if self.lives <= 0:

@@ -38,7 +38,7 @@ class Recording(FakeClient):
             raise NotFound("nothing here", status=404, type=self.missing)
         return {"_source": self.stored, "_seq_no": 3, "_primary_term": 1}
 
-    def bulk(self, body: bytes, *, params: Any = None) -> Any:
+    def bulk(self, body: bytes, *, params: Any = None, before: Any = None) -> Any:
         self.sent.append("bulk")
         return super().bulk(body, params=params)
 

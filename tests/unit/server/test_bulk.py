@@ -267,7 +267,7 @@ class Gate(FakeClient):
         super().__init__()
         self.expected, self.changed, self.now, self.maximum = expected, threading.Condition(), 0, 0
 
-    def bulk(self, body: bytes, *, params: Any = None) -> Any:
+    def bulk(self, body: bytes, *, params: Any = None, before: Any = None) -> Any:
         with self.changed:
             self.now += 1
             self.maximum = max(self.maximum, self.now)
@@ -325,7 +325,7 @@ def test_closed_early() -> None:
 
 def test_errors_of_the_connection_end_the_run() -> None:
     class Dead(FakeClient):
-        def bulk(self, body: bytes, *, params: Any = None) -> Any:
+        def bulk(self, body: bytes, *, params: Any = None, before: Any = None) -> Any:
             if len(self.bulks) == 3:
                 raise Unreachable("gone")
             return super().bulk(body)
@@ -360,7 +360,7 @@ def test_only_what_is_needed_is_asked_of_the_answer() -> None:
     asked = []
 
     class Asked(FakeClient):
-        def bulk(self, body: bytes, *, params: Any = None) -> Any:
+        def bulk(self, body: bytes, *, params: Any = None, before: Any = None) -> Any:
             asked.append(params)
             return super().bulk(body)
 

@@ -128,7 +128,7 @@ class Busy(FakeClient):
         self.lock = threading.Lock()
         self.under_way = self.maximum = self.refusals = 0
 
-    def bulk(self, body: bytes, *, params: Any = None) -> Any:
+    def bulk(self, body: bytes, *, params: Any = None, before: Any = None) -> Any:
         number = body.count(b"\n") // 2
         with self.lock:
             self.under_way += number

@@ -53,7 +53,7 @@ from es_neardupe.index.storage.sidecar.queries import (
     without_entry,
 )
 from es_neardupe.records import Address, Hit
-from es_neardupe.server.client import JSON, ForwardingClient, Params, path
+from es_neardupe.server.client import JSON, Before, ForwardingClient, Params, path
 from es_neardupe.server.search import count
 
 _ROUNDS = 10
@@ -89,10 +89,10 @@ class SidecarClient(ForwardingClient):
                 return self._refresh()
         return self.plain.request(method, path, params=params, body=body)
 
-    def bulk(self, body: bytes, *, params: Mapping[str, str] | None = None) -> Any:
+    def bulk(self, body: bytes, *, params: Mapping[str, str] | None = None, before: Before | None = None) -> Any:
         """See ``Client.bulk``."""
         redirected = redirect_bulk(body, self._names.sidecars, unmark=self._layout.write_group)
-        return self.plain.bulk(redirected, params=params)
+        return self.plain.bulk(redirected, params=params, before=before)
 
     def pages(self, index: str, body: Mapping[str, Any], **options: Any) -> Iterator[list[Hit]]:
         """See ``Client.pages``."""
