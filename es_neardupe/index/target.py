@@ -8,7 +8,7 @@ import re
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
@@ -35,7 +35,7 @@ from es_neardupe.index.mapping import (
 from es_neardupe.index.migration_state import inherited_prefix, is_switching, next_prefix
 from es_neardupe.index.rollover import RolloverAlias, alias_named, rollover_aliases
 from es_neardupe.index.settings import OPTIONAL_IN_META, Settings
-from es_neardupe.options import DEFAULT_PREFIX
+from es_neardupe.options import DEFAULT_PREFIX, Versions
 from es_neardupe.server.bulk import MIN_GC_DELETES
 from es_neardupe.server.client import JSON, Client, path
 from es_neardupe.wording import command, indices, option
@@ -322,7 +322,7 @@ def open_target(
     stored = {index: stored_settings(mapping, prefix) for index, mapping in mappings.items()}
     new = tuple(index for index, settings in stored.items() if settings is None)
     check_unprepared(name, prefix, mappings, aliases, new=new, prepared=stored.keys() - set(new), adopting=adopting)
-    settings = common_settings(stored, name, aliases)
+    settings = with_stored_versions(common_settings(stored, name, aliases), mappings.values())
     if settings.groups_only and not groups:
         raise IndexUnusable(
             f"The prefix {prefix!r} of index {name} holds groups that `duplicates` wrote, and no keys: use another "
@@ -501,6 +501,20 @@ def stored_group_field(mappings: Iterable[Mapping[str, Any]], prefix: str) -> st
     their own prefix, have none: the copies are those of the groups that searches use."""
     stored = (stored_settings(mapping, prefix) for mapping in mappings)
     return next((one.group_field for one in stored if one is not None and one.group_field is not None), None)
+
+
+def stored_versions(mappings: Iterable[Mapping[str, Any]]) -> Versions | None:
+    """Who sets the versions of documents, by the settings of all prefixes: a document has one version for all of them.
+    None if none of them says so."""
+    of_prefixes = [meta for mapping in mappings for meta in mapping.get("_meta", {}).values()]
+    found = {meta.get("versions") for meta in of_prefixes if isinstance(meta, Mapping) and "scheme" in meta}
+    return next((one for one in (Versions.EXTERNAL, Versions.INTERNAL) if one.value in found), None)
+
+
+def with_stored_versions(settings: Settings, mappings: Iterable[Mapping[str, Any]]) -> Settings:
+    """The settings of one prefix, with `Versions.EXTERNAL` if those of any other one have it."""
+    external = stored_versions(mappings) is Versions.EXTERNAL and settings.versions is not Versions.EXTERNAL
+    return replace(settings, versions=Versions.EXTERNAL) if external else settings
 
 
 def common_settings(

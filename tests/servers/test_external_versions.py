@@ -227,6 +227,36 @@ def test_a_lost_answer(client: Client, proxy: FaultProxy, index_name: str) -> No
     assert versions_of(client, index_name) == dict.fromkeys(TEXTS, LATE)
 
 
+@pytest.mark.parametrize("known", [True, False])
+def test_groups_of_a_request(known: bool, client: Client, index_name: str, server_cli: Cli) -> None:
+    """The versions are those of the documents, not of a prefix; without settings, they show it."""
+    filled(client, index_name, 1 if known else LATE)
+    news = NearDupe(index_name, client)
+    if known:
+        news.init(Settings(("text",)), versions=Versions.EXTERNAL)
+        news.enrich()
+    before = versions_of(client, index_name)
+    request = ("--example", "identical-titles", "--field", "text", "--write-groups", "titles")
+    assert server_cli("duplicates", index_name, *request).code == 0
+    assert all("group" in one["titles"] for one in users(client, index_name).values())
+    assert versions_of(client, index_name) == before
+    forget_versions(client, index_name, "titles")
+    if known:  # also of groups that were stored before the others were prepared
+        assert server_cli("clean", index_name, "--prefix", "titles", "--yes", "--json").json["writes"][
+            "written"
+        ] == len(TEXTS)
+        assert not any("titles" in one for one in users(client, index_name).values())
+        assert versions_of(client, index_name) == before
+    assert news.init(Settings(("text",)), versions=None if known else Versions.EXTERNAL).versions == "external"
+
+
+def forget_versions(client: Client, index: str, prefix: str) -> None:
+    """Remove the choice from the settings of a prefix."""
+    meta = client.request("GET", path(index, "_mapping"))[index]["mappings"]["_meta"]
+    assert meta[prefix].pop("versions") == "external"
+    client.request("PUT", path(index, "_mapping"), body={"_meta": meta})
+
+
 def test_versions_that_no_server_gives_are_noticed(client: Client, index_name: str, server_cli: Cli) -> None:
     filled(client, index_name, LATE)
     done = server_cli("init", index_name, "--field", "text")

@@ -28,12 +28,13 @@ from es_neardupe.index.migration_state import replaced_prefix
 from es_neardupe.index.permissions import check_sees_all, check_updates
 from es_neardupe.index.runs.lease import held
 from es_neardupe.index.settings import Settings
+from es_neardupe.index.slices import external_version
 from es_neardupe.index.storage.field_writes import checked_version
 from es_neardupe.index.storage.stored_settings import sidecar_mappings
 from es_neardupe.index.stored_fields import decode_grouping, group_of, own_group, stored_fields
-from es_neardupe.index.target import Definitions, stored_settings
+from es_neardupe.index.target import Definitions, result_window, stored_settings, stored_versions
 from es_neardupe.keys.arrays import Flags, Floats
-from es_neardupe.options import Linkage
+from es_neardupe.options import Linkage, Versions
 from es_neardupe.progress import Progress
 from es_neardupe.records import DocumentsInScope, FingerprintColumns, Groupings, Hit
 from es_neardupe.report_parts import WriteCounts
@@ -50,8 +51,8 @@ _PAGE = 2000
 
 
 def check_prefix(index: Index, plan: DuplicatesPlan, prefix: str) -> Settings:
-    """The settings of groups under a prefix. Raises `SettingsError`, `NameTaken` or another `IndexUnusable` if they
-    cannot be stored there."""
+    """The settings of groups under a prefix. Documents whose versions another system sets keep them. Raises
+    `SettingsError`, `NameTaken` or another `IndexUnusable` if they cannot be stored there."""
     if prefix == index.prefix or replaced_prefix(prefix) != prefix:
         raise SettingsError(
             f"The prefix {prefix!r} is that of keys. Groups of a request need one of their own, such as "
@@ -62,8 +63,12 @@ def check_prefix(index: Index, plan: DuplicatesPlan, prefix: str) -> Settings:
             f"Groups need a similarity from 0 to 1, but the first validation of {plan.name} is a number of shared "
             f"features: put another one first, or choose another similarity."
         )
-    settings = Settings(plan.fields, prefix=prefix, groups_only=True)
-    mappings = index.definitions.mappings()
+    metadata = index.definitions.metadata()
+    mappings, window = metadata.mappings, result_window(metadata.states.values())
+    versions = stored_versions(mappings.values())
+    if versions is None and external_version(index.documents, window) is not None:
+        versions = Versions.EXTERNAL
+    settings = Settings(plan.fields, prefix=prefix, groups_only=True, versions=versions)
     if sidecar_mappings(index.server, mappings, prefix):
         raise IndexUnusable(_has_keys(index.name, prefix))
     for name, mapping in mappings.items():

@@ -50,6 +50,7 @@ from es_neardupe.index.target import (
     mapping_to_add,
     stored_group_field,
     stored_settings,
+    stored_versions,
 )
 from es_neardupe.keys.scheme import MAX_SAMPLE_MOD
 from es_neardupe.keys.shingles import features, token_hashes
@@ -363,10 +364,8 @@ def _with_group_field(mappings: Mapping[str, Any], settings: Settings) -> Settin
 def with_versions(index: UnpreparedIndex, versions: Versions | None) -> UnpreparedIndex:
     """With the given ``versions`` in the settings, else with the stored ones. Raises `IndexUnusable` for an index
     without any, of which documents have versions that the server has not given them."""
-    known = [stored_settings(mapping, index.settings.prefix) for mapping in index.mappings.values()]
-    stored = [one.versions for one in known if one is not None and one.versions is not None]
-    if versions is not None or stored:
-        return replace(index, settings=replace(index.settings, versions=versions or stored[0]))
+    if (known := versions or stored_versions(index.mappings.values())) is not None:
+        return replace(index, settings=replace(index.settings, versions=known))
     if (found := external_version(index.documents, index.max_result_window)) is not None:
         raise IndexUnusable(
             f"Another system sets the versions of the documents of {index.name} (document {found.id!r} has version "

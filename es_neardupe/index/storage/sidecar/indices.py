@@ -46,6 +46,7 @@ from es_neardupe.index.target import (
     result_window,
     serving_prefix,
     stored_settings,
+    with_stored_versions,
 )
 from es_neardupe.server.bulk import chunked
 from es_neardupe.server.client import JSON, Client, path
@@ -291,6 +292,7 @@ def open_sidecar_target(
         )
     check_unprepared(name, prefix, mappings, aliases, new=new, prepared=sidecars.keys(), adopting=adopting)
     settings = common_settings({index: stored_settings(one, prefix) for index, one in sidecars.items()}, name, aliases)
+    settings = with_stored_versions(settings, mappings.values())
     for index, mapping in sidecars.items():
         check_fields(sidecar_name(index, prefix), mapping, settings)
         if texts:
