@@ -22,7 +22,7 @@ from typing import Any
 from es_neardupe.errors import Conflict, Forbidden, IndexUnusable, NameTaken, NotFound, RequestError
 from es_neardupe.index.handle import IndexHandle
 from es_neardupe.index.mapping import load_mapping
-from es_neardupe.index.target import MAX_NAME, IndexTarget
+from es_neardupe.index.target import MAX_NAME, IndexTarget, check_same_settings
 from es_neardupe.records import Action, Hit, Outcome, Server
 from es_neardupe.server.client import Client, path, to_json
 from es_neardupe.server.documents import Documents
@@ -208,11 +208,13 @@ def check_names(index: IndexHandle, kinds: Iterable[HiddenIndex] = HiddenIndex) 
 def ensure(index: IndexHandle, kind: HiddenIndex) -> str:
     """The name of a hidden index, created if it is missing.
 
-    Raises `NameTaken` if another index has this name, and `RequestError` if the user may not create it.
+    Raises `NameTaken` if another index has this name, `RequestError` if the user may not create it, and `Conflict` if
+    the settings of the index were removed or replaced since it was opened.
     """
     name = hidden_index_name(index.target, kind)
     if _remembered(index, name, _AT_ONCE) or _found(index, kind) is not None:
         return name
+    check_same_settings(index.server, index.target)  # a run that survives `clean` creates nothing again
     settings = hidden_settings(index.client.server, shards=1)
     mapping = {"_meta": _mark(index.target, kind).to_meta(), **load_mapping(kind.value)}
     try:

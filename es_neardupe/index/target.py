@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from es_neardupe.errors import (
     BeingMigrated,
+    Conflict,
     IndexUnusable,
     NeardupeError,
     NotFound,
@@ -37,7 +38,7 @@ from es_neardupe.index.rollover import RolloverAlias, alias_named, rollover_alia
 from es_neardupe.index.settings import OPTIONAL_IN_META, Settings
 from es_neardupe.options import DEFAULT_PREFIX, Versions
 from es_neardupe.server.bulk import MIN_GC_DELETES
-from es_neardupe.server.client import JSON, Client, path
+from es_neardupe.server.client import JSON, Client, Params, path
 from es_neardupe.wording import command, indices, option
 
 _TOO_MANY_FIELDS = re.compile(r"Limit of total fields \[(\d+)\]")
@@ -53,6 +54,7 @@ _SHARDS = "index.number_of_shards"
 _SOURCE_MODE = "index.mapping.source.mode"
 _UNNUMBERED = "index.disable_sequence_numbers"
 _GC_DELETES = "index.gc_deletes"
+_META = "*.mappings._meta"
 _TIME = re.compile(r"([0-9.]+)(nanos|micros|ms|s|m|h|d)", re.ASCII | re.IGNORECASE)
 _SECONDS = {"nanos": 1e-9, "micros": 1e-6, "ms": 1e-3, "s": 1, "m": 60, "h": 3600, "d": 86400}
 _WRITE_BLOCKS = tuple(f"index.blocks.{one}" for one in ("read_only", "read_only_allow_delete", "write"))
@@ -153,6 +155,9 @@ class IndexTarget:
     """Concrete index -> its state when it was opened."""
     mappings: Mapping[str, JSON] = field(default_factory=dict, repr=False, compare=False)
     """Concrete index -> its mapping when it was opened."""
+    opened_with: Mapping[str, Settings] = field(default_factory=dict, repr=False)
+    """Index, or sidecar index, that stores settings -> those that it had when it was opened. They must not change
+    during a run that writes; empty for a run that replaces them."""
 
     @property
     def uuids(self) -> dict[str, str]:
@@ -179,6 +184,26 @@ class IndexTarget:
     def scheme_id(self) -> str:
         """The id of the scheme that fingerprints must have."""
         return self.settings.scheme.id
+
+    def check_settings(self, mappings: Mapping[str, JSON]) -> None:
+        """Raises `Conflict` if settings with which the target was opened were removed or replaced since, and
+        `BeingMigrated` if a migration switches documents to other keys. ``mappings``: those of `opened_with` now."""
+        for index, before in self.opened_with.items():
+            serving_prefix(self.name, mappings, before.prefix, writes=True)
+            now = stored_settings(mappings.get(index, {}), before.prefix)
+            if now is None:
+                raise Conflict(
+                    f"The settings of index {index} were removed during this run, so nothing more is written: to "
+                    f"process it again, run `{command('init', self.name)} --field FIELD`.",
+                    status=409,
+                )
+            external = stored_versions(mappings.values()) is Versions.EXTERNAL
+            if now != before or (external and self.settings.versions is not Versions.EXTERNAL):
+                raise Conflict(
+                    f"The settings of index {index} were replaced during this run, so nothing more is written: run "
+                    f"the same command again.",
+                    status=409,
+                )
 
     def within(self, query: Mapping[str, Any] | None = None) -> Mapping[str, Any] | None:
         """A scope without the documents of skipped relations; None: all documents."""
@@ -233,6 +258,19 @@ class Definitions:
         """Concrete index -> its state, for those that exist."""
         names = (_WINDOW, _SHARDS, *_UUIDS, SEARCH_PIPELINE, DEFAULT_PIPELINE, _GC_DELETES, FINAL_PIPELINE)
         return {index: _state(one) for index, one in self.settings(*names, ignore_unavailable=True).items()}
+
+    def states_and_meta(self) -> tuple[dict[str, IndexState], dict[str, JSON]]:
+        """The states as by `states`, and concrete index -> its mapping with ``_meta`` alone."""
+        params: Params = {"flat_settings": True, "ignore_unavailable": True, "filter_path": f"*.settings,{_META}"}
+        found: Mapping[str, JSON] = self.client.request("GET", path(self.name), params=params) or {}
+        states = {index: _state(one["settings"]) for index, one in sorted(found.items())}
+        return states, {index: one.get("mappings", {}) for index, one in found.items()}
+
+    def meta(self) -> dict[str, JSON]:
+        """Concrete index -> its mapping with ``_meta`` alone, for those that exist and have one."""
+        params: Params = {"ignore_unavailable": True, "filter_path": _META}
+        found: Mapping[str, JSON] = self.client.request("GET", path(self.name, "_mapping"), params=params) or {}
+        return {index: one["mappings"] for index, one in found.items()}
 
     def put_settings(
         self,
@@ -344,7 +382,16 @@ def open_target(
         inherits=inherited_prefix(mappings.values(), prefix),
         states=states,
         mappings=mappings,
+        opened_with={index: one for index, one in stored.items() if one is not None},
     )
+
+
+def check_same_settings(client: Client, target: IndexTarget) -> None:
+    """Raises as `IndexTarget.check_settings`, by what is stored now."""
+    if target.opened_with:
+        names = ",".join(target.opened_with)
+        is_long = target.sidecar is None and len(names) > _MAX_PATH
+        target.check_settings(Definitions(client, target.name if is_long else names).meta())
 
 
 def serving_prefix(name: str, mappings: Mapping[str, JSON], prefix: str, *, writes: bool) -> str:

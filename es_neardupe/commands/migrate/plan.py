@@ -90,7 +90,7 @@ class MigrationPlan:
         """The index after the migration: the new settings with the old prefix."""
         group_field = stored_group_field(self.old.target.mappings.values(), self.prefix)
         settings = replace(self.settings, prefix=self.prefix, group_field=group_field)
-        return self.old.with_target(replace(self.old.target, settings=settings, inherits=None))
+        return self.old.with_target(replace(self.old.target, settings=settings, inherits=None, opened_with={}))
 
     @property
     def coming(self) -> Index:

@@ -35,6 +35,7 @@ from es_neardupe.index import queries
 from es_neardupe.index.handle import IndexHandle
 from es_neardupe.index.hidden_indices import HiddenIndex, HiddenStore, StoredDocument
 from es_neardupe.index.storage.seq_nos import SeqNos
+from es_neardupe.index.target import check_same_settings
 from es_neardupe.records import Action, Hit, Outcome
 from es_neardupe.server.client import JSON, Params, path, to_json
 from es_neardupe.server.responses import lacking
@@ -322,7 +323,8 @@ class ChangeFeed:
         except those that were left, and in `unknown` indices all documents, except in ``skipped`` ones. ``now``: the
         states of the shards after the writes of the run, if they are known. ``also``: a feed that was opened with this
         one, whose noted documents are stored too. Sets `reason` if this is not possible. Does nothing while shards are
-        missing: the next run reads the documents again."""
+        missing: the next run reads the documents again. Raises `Conflict` if the settings of the index were removed or
+        replaced since it was opened."""
         with suppress(IncompleteAnswer):
             self._store(set(self._states) - skipped if whole else set(), now, also)
 
@@ -332,6 +334,7 @@ class ChangeFeed:
         """Add the noted documents to what is stored, and all documents up to the checkpoints of some indices."""
         if self.reason is not None or not self._stores or self._is_stored(up_to_checkpoint):
             return
+        check_same_settings(self._index.server, self._index.target)  # other settings may have the same scheme
         try:
             states = now or _shard_states(self._index)
 

@@ -1,4 +1,5 @@
-"""A client that writes only to the concrete indices that were opened, not to others that got their names since."""
+"""Clients that write only while an index is as it was opened: with the same settings, and the same concrete indices,
+not others that got their names since."""
 
 from __future__ import annotations
 
@@ -7,46 +8,75 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from es_neardupe.errors import Conflict, IndexReplaced
+from es_neardupe.errors import Conflict, IndexReplaced, NotFound
 from es_neardupe.index.handle import IndexHandle
-from es_neardupe.index.target import Definitions, check_gc_deletes
+from es_neardupe.index.target import Definitions, check_gc_deletes, check_same_settings
 from es_neardupe.options import Versions
-from es_neardupe.server.client import Before, ForwardingClient
+from es_neardupe.server.client import Before, ForwardingClient, Params
 from es_neardupe.wording import command
 
 _AT_ONCE = 0.1
 """Seconds for which a check holds."""
 
 
-class SameIndicesClient(ForwardingClient):
-    """Checks the uuids of a target before and after each bulk request; see `es_neardupe.server.client.Client`.
+class SameSettingsClient(ForwardingClient):
+    """Checks before and after each bulk request that the settings with which an index was opened were neither removed
+    nor replaced; see `es_neardupe.server.client.Client`.
 
-    An update names the version of the document that was read. In an index that is deleted and created again, or
-    restored from a snapshot, versions start again, so the server could accept an update that was made for a document of
-    the former index. The first check prevents this, except in the moment between it and the request. The second check
-    notices it then: a uuid is never used twice, so if it is still the same, the request went to the opened index. If
-    another request follows at once, it is also the first check of that one.
+    If another request follows at once, the second check is also the first one of that request.
     """
 
     def __init__(self, index: IndexHandle) -> None:
         super().__init__(index.server)
         self._target = index.target
         self._checked = -math.inf
-        """When the last check began that found the same indices."""
+        """When the last check began that found everything as it was."""
 
     def bulk(self, body: bytes, *, params: Mapping[str, str] | None = None, before: Before | None = None) -> Any:
-        """See ``Client.bulk``. Raises `IndexReplaced` if an index was deleted and created again, `Conflict` if it was
-        deleted, and `IndexUnusable` if writes with the versions of another system are not safe."""
+        """See ``Client.bulk``. Raises as `check`."""
         if time.monotonic() > self._checked + _AT_ONCE:
-            self.check()
+            self._check()
         answer = self.plain.bulk(body, params=params, before=before)
-        self.check()
+        self._check()
         return answer
 
+    def request(
+        self, method: str, path: str, *, params: Params | None = None, body: Mapping[str, Any] | None = None
+    ) -> Any:
+        """See ``Client.request``. Raises as `check` if an index that is searched or refreshed does not exist any
+        more."""
+        try:
+            return self.plain.request(method, path, params=params, body=body)
+        except NotFound as error:
+            if method == "POST" and error.type == "index_not_found_exception":
+                self.check()
+            raise
+
+    def _check(self) -> None:
+        now = time.monotonic()
+        self.check()
+        self._checked = now
+
     def check(self) -> None:
-        """Raises as `bulk` if an index was deleted or replaced since the target was opened."""
-        name, now = self._target.name, time.monotonic()
-        current = Definitions(self.plain, self._target.path).states()
+        """Raises `Conflict` if the settings were removed or replaced since the target was opened."""
+        check_same_settings(self.plain, self._target)
+
+
+class SameIndicesClient(SameSettingsClient):
+    """Also checks the uuids of a target.
+
+    An update names the version of the document that was read. In an index that is deleted and created again, or
+    restored from a snapshot, versions start again, so the server could accept an update that was made for a document of
+    the former index. The first check prevents this, except in the moment between it and the request. The second check
+    notices it then: a uuid is never used twice, so if it is still the same, the request went to the opened index.
+    """
+
+    def check(self) -> None:
+        """Raises `IndexReplaced` if an index was deleted and created again since the target was opened, `Conflict` if
+        it was deleted, or its settings were removed or replaced, and `IndexUnusable` if writes with the versions of
+        another system are not safe."""
+        name = self._target.name
+        current, mappings = Definitions(self.plain, self._target.path).states_and_meta()
         for concrete, opened in self._target.states.items():
             if concrete not in current:
                 raise Conflict(
@@ -68,4 +98,7 @@ class SameIndicesClient(ForwardingClient):
                 )
         if self._target.settings.versions is Versions.EXTERNAL:
             check_gc_deletes(current)
-        self._checked = now
+        if self._target.sidecar is None:
+            self._target.check_settings(mappings)
+        else:
+            super().check()

@@ -31,6 +31,7 @@ from typing import Any
 from es_neardupe.errors import Blocked, Forbidden, SettingsError
 from es_neardupe.index.handle import IndexHandle
 from es_neardupe.index.queries import TooManyDocuments
+from es_neardupe.index.storage.same_indices import SameSettingsClient
 from es_neardupe.index.storage.sidecar.entries import (
     fetch_documents,
     fetch_docvalues,
@@ -73,6 +74,7 @@ class SidecarClient(ForwardingClient):
         self._layout = target.sidecar
         self._prefix = target.settings.prefix
         self._names = SidecarNames(target)
+        self._same_settings = SameSettingsClient(index)
         self._paths = {path(name)[1:] for name in (target.name, target.path, *target.indices)}
 
     def request(
@@ -87,12 +89,12 @@ class SidecarClient(ForwardingClient):
                 return self._search(body, params)
             if action == "_refresh":
                 return self._refresh()
-        return self.plain.request(method, path, params=params, body=body)
+        return self._same_settings.request(method, path, params=params, body=body)
 
     def bulk(self, body: bytes, *, params: Mapping[str, str] | None = None, before: Before | None = None) -> Any:
         """See ``Client.bulk``."""
         redirected = redirect_bulk(body, self._names.sidecars, unmark=self._layout.write_group)
-        return self.plain.bulk(redirected, params=params, before=before)
+        return self._same_settings.bulk(redirected, params=params, before=before)
 
     def pages(self, index: str, body: Mapping[str, Any], **options: Any) -> Iterator[list[Hit]]:
         """See ``Client.pages``."""

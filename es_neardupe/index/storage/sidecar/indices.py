@@ -291,7 +291,8 @@ def open_sidecar_target(
             f"run `{command('init', name)} --field FIELD --sidecar` with the same settings again."
         )
     check_unprepared(name, prefix, mappings, aliases, new=new, prepared=sidecars.keys(), adopting=adopting)
-    settings = common_settings({index: stored_settings(one, prefix) for index, one in sidecars.items()}, name, aliases)
+    stored_in = {index: stored_settings(one, prefix) for index, one in sidecars.items()}
+    settings = common_settings(stored_in, name, aliases)
     settings = with_stored_versions(settings, mappings.values())
     for index, mapping in sidecars.items():
         check_fields(sidecar_name(index, prefix), mapping, settings)
@@ -319,6 +320,7 @@ def open_sidecar_target(
         sidecar=SidecarLayout(any(writes_group(one) for one in sidecars.values()), stored),
         states=states,
         mappings=mappings,
+        opened_with={sidecar_name(index, prefix): one for index, one in stored_in.items() if one is not None},
     )
 
 
