@@ -6,11 +6,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
+from conftest import Cli
 from server_tools import family, make_index, put, words
 
 from es_neardupe import NearDupe, Settings
-from es_neardupe.errors import Conflict
-from es_neardupe.server.client import Before, Client, ForwardingClient
+from es_neardupe.errors import Conflict, LeaseLost
+from es_neardupe.server.client import Before, Client, ForwardingClient, path
+from es_neardupe.server.search import count
 
 REPLACED = "were replaced during this run, so nothing more is written: run the same command again"
 TITLES = Settings(("title",))
@@ -70,3 +72,98 @@ def test_a_run_that_writes_nothing_stores_no_progress(client: Client, index_name
 
     with pytest.raises(Conflict, match=REPLACED):
         news.enrich(check=True, progress=progress)
+
+
+REMOVED = "were removed during this run, so nothing more is written"
+FIELDS = {"exists": {"field": "neardupe"}}
+
+
+def hidden(client: Client, index: str) -> list[str]:
+    """The indices of the program that belong to this one."""
+    names = client.request("GET", path(f"{index}-*", "_alias"), params={"expand_wildcards": "all"})
+    return list(names or ())
+
+
+def with_fields(client: Client, index: str) -> int:
+    client.request("POST", path(index, "_refresh"))
+    return count(client, index, FIELDS)
+
+
+@pytest.mark.product("each")
+@pytest.mark.parametrize("command", ["enrich", "group"])
+def test_clean(command: str, client: Client, index_name: str, server_cli: Cli) -> None:
+    """The request that is on its way gives documents the fields again: the next `clean` removes them."""
+    fill(client, index_name)
+    news = NearDupe(index_name, client)
+    news.init(Settings(("body",)))
+    if command == "group":
+        news.enrich()
+
+    def clean() -> None:
+        assert news.clean().writes.left == 0
+
+    with pytest.raises(Conflict, match=REMOVED):
+        getattr(NearDupe(index_name, InFlight(client, clean)), command)(batch=10)
+    left = with_fields(client, index_name)
+    assert bool(left) is (command == "enrich")  # a group is written only to the version that has keys
+    assert server_cli("clean", index_name, "--yes", "--json").json["writes"]["written"] == left
+    assert (with_fields(client, index_name), hidden(client, index_name)) == (0, [])
+    assert "Nothing to clean" in server_cli("clean", index_name, "--yes").out
+
+
+@pytest.mark.parametrize("sidecar", [False, True])
+@pytest.mark.parametrize("command", ["enrich", "group"])
+def test_clean_before_a_run_writes(command: str, sidecar: bool, client: Client, index_name: str) -> None:
+    """It writes nothing, and creates no hidden index again."""
+    fill(client, index_name)
+    news = NearDupe(index_name, client)
+    news.init(Settings(("body",)), sidecar=sidecar)
+    if command == "group":
+        news.enrich()
+    todo = [news.clean]
+
+    def progress(stage: str, done: int, total: int | None) -> None:
+        while stage in ("fingerprinting", "verifying pairs") and todo:
+            assert todo.pop()().writes.left == 0
+
+    with pytest.raises((Conflict, LeaseLost), match="nothing more is written"):
+        getattr(news, command)(progress=progress)
+    assert not todo
+    assert (with_fields(client, index_name), hidden(client, index_name)) == (0, [])
+
+
+def test_what_a_run_writes_while_clean_ends(client: Client, index_name: str) -> None:
+    """The settings are removed last, and documents are read again afterwards."""
+    fill(client, index_name)
+    news = NearDupe(index_name, client)
+    news.init(TITLES)
+    news.enrich()
+    fields = {"doc": {"neardupe": {"group": "AAAAAAAAAAAAAAAA"}}}
+
+    class Ending(ForwardingClient):
+        def request(self, method: str, path: str, **options: Any) -> Any:
+            if (method, path) == ("PUT", f"/{index_name}/_mapping"):
+                client.request("POST", f"/{index_name}/_update/d00", body=fields)
+            return self.plain.request(method, path, **options)
+
+    report = NearDupe(index_name, Ending(client)).clean()
+    assert (report.documents, report.writes.written, report.writes.left) == (41, 41, 0)
+    assert with_fields(client, index_name) == 0
+
+
+def test_clean_of_fields_without_settings(client: Client, index_name: str, server_cli: Cli) -> None:
+    """It is unknown who sets the versions of the documents, so they keep them. The fields of others stay."""
+    fill(client, index_name)
+    news = NearDupe(index_name, client)
+    news.init(TITLES)
+    news.enrich()
+    stored = client.request("GET", path(index_name, "_doc", "d00"))["_source"]
+    news.clean()
+    params: dict[str, Any] = {"version": 50, "version_type": "external", "refresh": True}
+    client.request("PUT", path(index_name, "_doc", "d00"), params=params, body={**stored, "price": 1.10})
+    done = server_cli("clean", index_name, "--dry-run", "--json").json
+    assert (done["prepared"], done["documents"]) == (True, 1)
+    assert news.clean().writes.written == 1
+    found = client.request("GET", path(index_name, "_doc", "d00"))
+    assert (found["_version"], found["_source"].keys()) == (50, {"title", "body", "price"})
+    assert with_fields(client, index_name) == 0

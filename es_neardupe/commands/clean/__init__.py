@@ -39,8 +39,9 @@ def clean(
     the field, unless it changed in the meantime; ingest pipelines are bypassed. A sidecar index is deleted; its
     documents lose only their group ids, if these were written. The decisions of reviewers are kept, unless
     ``decisions`` is given: they cannot be made again by a program. Afterwards ``init`` accepts other settings. Of an
-    index without settings and without a sidecar index, and of one that was deleted, only hidden indices are deleted
-    that were left. A dry run returns its first ``show_requests`` write requests.
+    index without settings and without a sidecar index, only the fields that documents have got since are removed; of
+    this one, and of one that was deleted, hidden indices that were left are deleted. Another command that runs at the
+    same time stops when the settings are removed. A dry run returns its first ``show_requests`` write requests.
 
     >>> report = news.clean()
     >>> report.documents, report.writes.written
@@ -103,6 +104,7 @@ def clean(
     own = OwnPipelines(index)
     check_callers(own)
     unfolded: tuple[str, ...] = ()
+    deleted: tuple[str, ...] = (*hidden, *sidecars)
     if dry_run:
         deleted_pipelines = remove_pipelines(own, dry_client)
         unfolded = remove_folding(index, dry_client)
@@ -116,16 +118,19 @@ def clean(
         deleted_pipelines = remove_pipelines(own, plain)  # first: it would make keys again
         unfolded = remove_folding(index, plain)  # first: documents without a group fold into one hit
         cleaning.run()
-        if not cleaning.writes.left:
-            remove(index, kinds)
+        if cleaning.writes.left:
+            deleted = ()
+        else:
             delete(plain, *sidecars)
             index.storage.remove_settings()
+            remove(index, kinds)  # now that no other run creates them again
+            cleaning.run()  # what other runs have written meanwhile
     return CleanReport(
         index=index.name,
         prepared=True,
         documents=cleaning.total,
         writes=cleaning.writes,
-        deleted_indices=() if cleaning.writes.left else (*hidden, *sidecars),
+        deleted_indices=deleted,
         kept_decisions=0 if decisions else decided,
         unfolded=unfolded,
         deleted_pipelines=deleted_pipelines,

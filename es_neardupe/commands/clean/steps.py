@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from es_neardupe.errors import BeingMigrated, Forbidden, IndexUnusable, NameTaken, NotFound, NotInitialised
@@ -21,11 +21,12 @@ from es_neardupe.index.storage.same_indices import SameIndicesClient
 from es_neardupe.index.storage.stored_settings import may_see_sidecars, settings_mappings, sidecar_mappings
 from es_neardupe.index.stored_fields import count_of, stored_fields, text_bytes
 from es_neardupe.index.target import IndexTarget, stored_settings
+from es_neardupe.options import Versions
 from es_neardupe.progress import Progress, tracked
 from es_neardupe.records import Action, Address, Hit, Reference, one_line
 from es_neardupe.report_parts import WriteCounts
 from es_neardupe.server.bulk import BulkCounts, chunked, write
-from es_neardupe.server.client import Client, path
+from es_neardupe.server.client import JSON, Client, path
 from es_neardupe.server.documents import Documents
 from es_neardupe.server.dry_run import DryRunClient, ShownRequest
 from es_neardupe.server.failures import Failure
@@ -119,7 +120,7 @@ def remove_pipelines(own: OwnPipelines, client: Client) -> tuple[str, ...]:
 
 
 def delete(client: Client, *names: str) -> None:
-    """Delete indices in this order. The sidecar indices come last: while they exist, a killed run can be resumed."""
+    """Delete indices in this order."""
     for name in names:
         with suppress(NotFound):
             client.request("DELETE", path(name))
@@ -129,6 +130,7 @@ class Cleaning:
     """Removes the object field from the documents that have it, and counts each document by its outcome."""
 
     def __init__(self, index: Index, batch: int, workers: int, progress: Progress) -> None:
+        index = index.with_target(replace(index.target, opened_with={}))  # this run removes the settings
         self._index = index
         self._documents = Documents(SameIndicesClient(index), index.path)
         self._prefix, self._names = index.settings.prefix, index.settings.in_documents
@@ -237,6 +239,7 @@ class Cleaning:
                     failed, unwritten = self._writer.failed.get(address), self._unwritten.get(address)
                     self._tally.leave(failed or unwritten or Failure.conflict(reference))
                     left.add(address)
+        self._pending.clear()
         self._tally.add_failed((), self._writer.failures)
         self._documents.refresh()
         for hit in self._hits():
@@ -269,21 +272,24 @@ def of_former(index: Index, kinds: Iterable[HiddenIndex]) -> list[str]:
 
 
 def without_settings(index: Index) -> Index:
-    """A clean or deleted index, with what the names of its hidden indices are made from."""
-    settings = Settings(("unknown",), prefix=index.prefix)
+    """A clean or deleted index, with what the names of its hidden indices are made from. It is unknown who sets the
+    versions of its documents, so they keep them."""
+    settings = Settings(("unknown",), prefix=index.prefix, versions=Versions.EXTERNAL)
     try:
         metadata = index.definitions.metadata()
     except NotFound:
         return index.with_target(IndexTarget(index.name, (index.name,), settings, 0))
     rollover = alias_named(metadata.rollover_aliases(index.name), index.name)
     indices = tuple(sorted(metadata.mappings))
-    return index.with_target(IndexTarget(index.name, indices, settings, 0, rollover_alias=rollover))
+    return index.with_target(
+        IndexTarget(index.name, indices, settings, 0, rollover_alias=rollover, states=metadata.states)
+    )
 
 
 def is_clean(index: Index) -> bool:
     """Whether the index was never prepared, or an earlier run has cleaned it: it has no settings and no sidecar index,
-    and its mapping has no `neardupe` fields but as they were added, which no server can remove. Also whether it was
-    deleted, and has left hidden indices. Raises `NotFound` if there is nothing of it."""
+    its mapping has no `neardupe` fields but as they were added, which no server can remove, and no document has them.
+    Also whether it was deleted, and has left hidden indices. Raises `NotFound` if there is nothing of it."""
     client, prefix = index.client, index.prefix
     try:
         mappings = index.definitions.mappings()
@@ -295,14 +301,31 @@ def is_clean(index: Index) -> bool:
         return False
     if sidecar_mappings(client, mappings, prefix):
         return False
-    if mapped := [one for one in mappings.values() if schema.has_own_fields(one, prefix)]:
-        plain = Settings(("unknown",), prefix=prefix)
-        return not any(schema.conflicts(mapping, plain) for mapping in mapped)
+    if _are_mapped(mappings, prefix):
+        return not _fields_conflict(mappings, prefix) and not _documents_with_fields(index)
     return may_see_sidecars(index, prefix)
 
 
+def _are_mapped(mappings: Mapping[str, JSON], prefix: str) -> bool:
+    return any(schema.has_own_fields(one, prefix) for one in mappings.values())
+
+
+def _fields_conflict(mappings: Mapping[str, JSON], prefix: str) -> bool:
+    """Whether the mapped fields are not as they were added."""
+    mapped = [one for one in mappings.values() if schema.has_own_fields(one, prefix)]
+    return any(schema.conflicts(one, Settings(("unknown",), prefix=prefix)) for one in mapped)
+
+
+def _documents_with_fields(index: Index) -> int:
+    """The number of documents that have the fields, whatever the settings are."""
+    documents = Documents(index.server, index.name)
+    documents.refresh_if_allowed()
+    return documents.count({"exists": {"field": index.prefix}})
+
+
 def opened_with_keys(index: Index) -> Index:
-    """The index, opened to be cleaned. Raises `IndexUnusable` if some of several indices are clean already."""
+    """The index, opened to be cleaned; without settings, if documents got the fields when these had been removed.
+    Raises `IndexUnusable` if some of several indices are clean already."""
     try:
         return opened(index, adopting=True, groups=True)
     except NotInitialised as error:
@@ -310,6 +333,9 @@ def opened_with_keys(index: Index) -> Index:
         clean = [name for name, one in mappings.items() if stored_settings(one, index.prefix) is None]
         with_keys = sorted(mappings.keys() - set(clean))
         if not with_keys:
+            is_left = _are_mapped(mappings, index.prefix) and not _fields_conflict(mappings, index.prefix)
+            if is_left and not sidecar_mappings(index.client, mappings, index.prefix):
+                return without_settings(index)
             raise
         commands = " and ".join(f"`{command('clean', name)}`" for name in with_keys)
         raise IndexUnusable(
