@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
@@ -98,12 +98,12 @@ def foreign_value(source: Mapping[str, Any], settings: Settings) -> str | None:
     """The name of a value in a document that would be overwritten by the fields of the settings, and that this program
     has not written; None if there is none. The field need not be mapped.
 
-    Under the prefix, only an object with `neardupe` fields is not foreign, or such fields with dotted names, as in an
+    Under the prefix, only objects with `neardupe` fields are not foreign, or such fields with dotted names, as in an
     export. In the group field, so is a text in a document with that object, or in the form of a group id.
     """
     known, prefix, copy = fields_mapping()["properties"].keys(), settings.prefix, settings.group_field
     value = source.get(prefix)
-    if value is not None and not (isinstance(value, dict) and value.keys() <= known):
+    if value is not None and not _has_only(known, value):
         return prefix
     for name in dotted_names(source, prefix):
         if name.removeprefix(f"{prefix}.") not in known:
@@ -112,6 +112,13 @@ def foreign_value(source: Mapping[str, Any], settings: Settings) -> str | None:
     if copied is None or (isinstance(copied, str) and (value or group_of({"group": copied}))):
         return None
     return copy
+
+
+def _has_only(known: Set[str], value: Any) -> bool:
+    """Whether a value is an object with known fields only, or a list of such."""
+    if isinstance(value, list):
+        return all(_has_only(known, one) for one in value)
+    return isinstance(value, dict) and value.keys() <= known
 
 
 def dotted_names(source: Mapping[str, Any], prefix: str) -> list[str]:

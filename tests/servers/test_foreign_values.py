@@ -125,9 +125,14 @@ def test_the_ingest_pipeline_leaves_them(painless: Client, index_name: str) -> N
         news.pipeline("remove")
 
 
-@pytest.mark.product("each")
 @pytest.mark.parametrize("beside", [False, True])
-@pytest.mark.parametrize("in_cluster", [False, True])
+@pytest.mark.parametrize(
+    "in_cluster",
+    [
+        pytest.param(False, marks=pytest.mark.product("each")),
+        pytest.param(True, marks=pytest.mark.product("opensearch")),
+    ],
+)
 def test_fields_with_dotted_names_become_an_object(
     beside: bool, in_cluster: bool, client: Client, index_name: str, request: pytest.FixtureRequest
 ) -> None:

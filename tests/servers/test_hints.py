@@ -27,7 +27,6 @@ from server_tools import (
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.index.hidden_indices import HiddenDocuments
-from es_neardupe.records import Product
 from es_neardupe.server.client import Client, path
 
 SETTINGS = Settings(("text",), sample_mod=4)
@@ -265,14 +264,12 @@ def test_a_limit_of_fields_is_raised_as_the_message_says(client: Client, index_n
     ("why", "options"),
     [
         ("allows no fields in objects", {"settings": {"index.mapping.depth.limit": 1}}),
-        ("has no objects", {"subobjects": False}),
+        pytest.param("has no objects", {"subobjects": False}, marks=pytest.mark.product("elasticsearch")),
     ],
 )
 def test_an_index_without_objects_gets_a_sidecar(
     why: str, options: dict[str, Any], client: Client, index_name: str, server_cli: Cli
 ) -> None:
-    if "subobjects" in options and client.server.product is Product.OPENSEARCH:
-        pytest.skip("OpenSearch has no such parameter")
     make_index(client, index_name, **options)
     done = server_cli("init", index_name, "--field", "text")
     said = re.sub(r"\s+", " ", done.err)

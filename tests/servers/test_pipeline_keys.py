@@ -106,7 +106,6 @@ SOURCES: list[JSON] = [
     {"title": "one", "more.text": "two"},
     {"title": "one", "more.text": "three", "more": {"text": "two"}},
     {"title": "one", "more": {"text": "two"}, "neardupe": {"bands": ["forged"], "group": "x", "scheme": None}},
-    {"title": "one", "more": {"text": "two"}, "neardupe": "no object"},
 ]
 
 
