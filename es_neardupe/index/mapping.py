@@ -124,7 +124,7 @@ def _has_only(known: Set[str], value: Any) -> bool:
 def dotted_names(source: Mapping[str, Any], prefix: str) -> list[str]:
     """The names in a document that a program wrote with a dot instead of the object of the prefix."""
     dotted = f"{prefix}."
-    return [name for name in source if name.startswith(dotted)]
+    return [name for name in source if "." in name and name.startswith(dotted)]  # few names have a dot
 
 
 def conflicts(mapping: Mapping[str, Any], settings: Settings) -> list[str]:

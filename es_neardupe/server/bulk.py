@@ -55,7 +55,10 @@ MIN_GC_DELETES = 30.0
 request takes time too."""
 
 _FILTER = "errors,items.*.status,items.*.error.type,items.*.error.reason"
-_VERSIONS = ",items.*._seq_no,items.*._primary_term,items.*.result"
+_VERSIONS = ",items.*._seq_no,items.*._primary_term"
+_RESULTS = ",items.*.result"
+"""What shows that a pipeline has dropped a document."""
+_WHOLE = ("index", "create")
 _OVERLOADED = 429
 _UNAVAILABLE = 503
 _REJECTED = (_OVERLOADED, _UNAVAILABLE)
@@ -221,6 +224,8 @@ def _send(
     lost = 0
     if any(action.version is not None for action in actions) and _VERSIONS not in filter_path:
         filter_path += _VERSIONS
+    if _VERSIONS in filter_path and any(action.op in _WHOLE for action in actions):
+        filter_path += _RESULTS
 
     def once() -> None:
         nonlocal waiting, lost
@@ -327,7 +332,7 @@ def _outcome(action: Action, item: dict[str, Any], *, repeated: bool) -> Outcome
     error = result.get("error", {})
     version = result.get("_seq_no"), result.get("_primary_term")
     answer = result["status"], error.get("type", ""), error.get("reason", "")
-    dropped = action.op in ("index", "create") and result.get("result") == "noop"
+    dropped = action.op in _WHOLE and result.get("result") == "noop"
     outcome = Outcome(action, *answer, repeated, *version, dropped)
     if outcome.type == "cluster_block_exception" and outcome.status != _NO_MASTER:
         raise Blocked(
