@@ -25,12 +25,10 @@ def exchanges(a: FactTokens, b: FactTokens, changes: Sequence[TokenChange]) -> d
     found = {}
     for k, (one, other) in enumerate(pairwise(changes)):
         whole = TokenChange((one.a[0], other.a[1]), (one.b[0], other.b[1]), min(one.surroundings, other.surroundings))
+        if whole.surroundings is Surroundings.OTHER or whole.a[1] - whole.a[0] > 2 * _MAX_TOKENS + _BETWEEN:
+            continue
         keys = a.keys[slice(*whole.a)].tolist(), b.keys[slice(*whole.b)].tolist()
-        if (
-            whole.surroundings is Surroundings.OTHER
-            or len(keys[0]) > 2 * _MAX_TOKENS + _BETWEEN
-            or sorted(keys[0]) != sorted(keys[1])
-        ):
+        if sorted(keys[0]) != sorted(keys[1]):
             continue
         tokens = a.part(*whole.a).tokens
         if any(_differ(a, b, tokens[:x], tokens[x:y], tokens[y:]) for x, y in _exchanged(*keys)):
