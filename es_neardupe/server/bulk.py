@@ -94,7 +94,7 @@ def write(
             for lines, chunk in _requests(actions, partial(client.pace.maximum, batch)):
                 client.pace.wait(len(chunk))
                 sizes.append(sum(map(len, lines)))
-                under_way.append(pool.submit(_fitting, client, lines, chunk, _FILTER + _VERSIONS * versions))
+                under_way.append(pool.submit(_fitting, client, lines, chunk, versions))
                 while len(under_way) > most or sum(sizes) > most * MAX_BYTES:
                     sizes.popleft()
                     yield from under_way.popleft().result()
@@ -161,14 +161,14 @@ def _encode(action: Action) -> bytes:
     return b"%b\n%b\n" % (to_json(head), to_json(action.body))
 
 
-def _fitting(client: Client, lines: Sequence[bytes], actions: Sequence[Action], filter_path: str) -> list[Outcome]:
+def _fitting(client: Client, lines: Sequence[bytes], actions: Sequence[Action], versions: bool) -> list[Outcome]:
     """One bulk request, or several if the server, or a gateway in front of it, accepts only smaller ones. An action
     that it rejects alone is an outcome."""
     outcomes: list[Outcome | None] = [None] * len(actions)
     if len(actions) == 1 and (why := larger_than_accepted(client, len(lines[0]))):
         return [Outcome(actions[0], _TOO_LARGE, TOO_LARGE, f"document {actions[0].id!r} is {why}")]
     try:
-        _send(client, lines, actions, filter_path, outcomes)
+        _send(client, lines, actions, versions, outcomes)
     except RequestError as error:
         left = [k for k, outcome in enumerate(outcomes) if outcome is None or _rejected(outcome)]
         first, half = left[0], len(left) // 2
@@ -179,7 +179,7 @@ def _fitting(client: Client, lines: Sequence[bytes], actions: Sequence[Action], 
             outcomes[first] = outcomes[first] or _too_large(actions[first], len(lines[first]), error)
         else:
             for part in (left[:half], left[half:]):
-                found = _fitting(client, [lines[k] for k in part], [actions[k] for k in part], filter_path)
+                found = _fitting(client, [lines[k] for k in part], [actions[k] for k in part], versions)
                 for k, outcome in zip(part, found, strict=True):
                     outcomes[k] = outcome
     return [outcome for outcome in outcomes if outcome is not None]
@@ -215,17 +215,16 @@ def _send(
     client: Client,
     lines: Sequence[bytes],
     actions: Sequence[Action],
-    filter_path: str,
+    versions: bool,
     outcomes: list[Outcome | None],
 ) -> None:
     """One bulk request, repeated for the items that the server rejected. Puts the outcomes of all items that were
     answered into ``outcomes``, even if an error is raised."""
     waiting = list(range(len(actions)))
     lost = 0
-    if any(action.version is not None for action in actions) and _VERSIONS not in filter_path:
-        filter_path += _VERSIONS
-    if _VERSIONS in filter_path and any(action.op in _WHOLE for action in actions):
-        filter_path += _RESULTS
+    filter_path = _FILTER
+    if versions or any(action.version is not None for action in actions):
+        filter_path += _VERSIONS + _RESULTS * any(action.op in _WHOLE for action in actions)
 
     def once() -> None:
         nonlocal waiting, lost
