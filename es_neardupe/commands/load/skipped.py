@@ -25,11 +25,11 @@ class _Skipped(NamedTuple):
 
 
 class SkippedRecords:
-    """A record is skipped for good when a document that it matches is in the index. While all of these are being sent,
-    it waits; if none of them is written, it is looked at again."""
+    """A record is skipped once a document that it matches is in the index. It waits while the documents that it matches
+    are being sent; if none of them is written, it is compared again."""
 
     def __init__(self, report: ScreenReport) -> None:
-        """``report``: gets the matches, those of skipped records when they are skipped for good."""
+        """``report``: receives each match, that of a skipped record once the record no longer waits."""
         self._given = report
         self.report = ScreenReport(self._note)
         """The report for the comparison of the records."""

@@ -325,7 +325,7 @@ def test_the_other_measure_of_the_name_is_explained_to_those_who_name_it(
 
 
 def test_what_the_keys_were_made_for_is_not_incomplete(capsys: pytest.CaptureFixture[str]) -> None:
-    """Whoever chose a preset knows its probability, which is shown."""
+    """A preset was chosen with its probability, which is shown and no reason for a warning."""
     warn_of_detection(0.25, 0.716, [], keys_made_for=True)
     shown = "Pairs exactly 0.25 similar become candidates with probability 0.716, more similar ones more often.\n"
     assert capsys.readouterr().err == shown
