@@ -9,6 +9,7 @@ from __future__ import annotations
 from es_neardupe.candidates.detection import (
     BandsByLengths,
     Changes,
+    Detection,
     DetectionCase,
     UnsuitedTexts,
 )
@@ -103,7 +104,7 @@ from es_neardupe.commands.pairs.report import Pair, PairsReport
 from es_neardupe.commands.pipeline.steps import PipelineReport
 from es_neardupe.commands.search.steps import Copy, SearchHit, SearchReport
 from es_neardupe.commands.shingles.steps import Band, SampledKey, Shingle, ShinglesReport, Slot, StoredKeys, Token
-from es_neardupe.commands.similar.steps import Detection, SimilarHit, SimilarReport
+from es_neardupe.commands.similar.steps import SimilarHit, SimilarReport
 from es_neardupe.commands.stats.counts import BucketSize, GroupSizes, LargestBuckets, StatsReport, StatsScope
 from es_neardupe.commands.version import VersionReport
 from es_neardupe.commands.watch.rounds import Lag, Round, RoundPairs, RoundScope, RoundWrites, WatchReport

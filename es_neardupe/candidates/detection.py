@@ -46,31 +46,60 @@ class DetectionCase:
 _ALMOST_ALL = 0.985
 
 
-def incomplete(
-    minimum: float, probability: float | None, cases: Sequence[DetectionCase], *, keys_made_for: bool
-) -> str:
-    """Which pairs that are at least ``minimum`` similar are missed, in words; "" if almost all are found.
-    ``probability`` of a pair exactly that similar; None if the measure does not determine it. ``keys_made_for``: as
-    the function says; then nothing is incomplete, because this was chosen with the keys."""
-    if probability is not None and probability < _ALMOST_ALL:
-        if keys_made_for:
+@dataclass(frozen=True)
+class Detection:
+    """How surely the keys of an index find the pairs that are similar enough."""
+
+    min: float
+    """The least similarity of a match."""
+    probability: float | None
+    """Probability that a pair exactly ``min`` similar is a candidate; None if the measure does not determine it."""
+    cases: tuple[DetectionCase, ...]
+    """If ``probability`` is None, the probabilities for some kinds of pairs."""
+    keys_made_for: bool
+    """Whether the keys were made for such pairs: the measure of the index, or the resemblance, decides with its
+    threshold or a higher minimum."""
+
+    @classmethod
+    def of(cls, settings: Settings, measure: Measure, minimum: float, length: TextLength) -> Detection:
+        """For the keys of an index. ``length``: that of the shorter texts in the `cases`."""
+        return cls(
+            minimum,
+            settings.scheme.detection(minimum) if measure.by_keys else None,
+            detection_cases(measure, minimum, settings.scheme, length),
+            are_keys_made_for(settings, measure, minimum),
+        )
+
+    @classmethod
+    def in_index(cls, index: Index, measure: Measure, minimum: float) -> Detection:
+        """For the keys of an opened index, and texts of their median length."""
+        length = _median_length(index) if _by_order(measure) else TextLength(0, 0)
+        return cls.of(index.settings, measure, minimum, length)
+
+    @property
+    def missed(self) -> str:
+        """Which pairs that are at least ``min`` similar are missed, in words; "" if almost all are found. Nothing is
+        incomplete if the keys were made for such pairs, because this was chosen with the keys."""
+        if self.probability is not None and self.probability < _ALMOST_ALL:
+            if self.keys_made_for:
+                return (
+                    f"Pairs exactly {self.min:g} similar become candidates with probability {self.probability:.3f}, "
+                    f"more similar ones more often."
+                )
             return (
-                f"Pairs exactly {minimum:g} similar become candidates with probability {probability:.3f}, more similar "
-                f"ones more often."
+                f"Results are incomplete: pairs exactly {self.min:g} similar become candidates with probability "
+                f"{self.probability:.3f}, and the others are missed. To find more, migrate the index to a lower "
+                f"threshold."
             )
-        return (
-            f"Results are incomplete: pairs exactly {minimum:g} similar become candidates with probability "
-            f"{probability:.3f}, and the others are missed. To find more, migrate the index to a lower threshold."
-        )
-    if probability is None and (missed := [one for one in cases if one.probability < _ALMOST_ALL]):
-        shown = ", ".join(f"{one.probability:.3f} ({one.shape})" for one in missed)
-        if keys_made_for:
-            return f"Pairs that only just reach {minimum:g} by this measure become candidates with probability {shown}."
-        return (
-            f"Results are incomplete, because the keys are made for resemblance: pairs that only just reach "
-            f"{minimum:g} by this measure become candidates with probability {shown}, and the others are missed."
-        )
-    return ""
+        if missed := [one for one in self.cases if one.probability < _ALMOST_ALL]:
+            shown = ", ".join(f"{one.probability:.3f} ({one.shape})" for one in missed)
+            just = f"pairs that only just reach {self.min:g} by this measure become candidates with probability {shown}"
+            if self.keys_made_for:
+                return f"P{just[1:]}."
+            return (
+                f"Results are incomplete, because the keys are made for resemblance: {just}, and the others are missed."
+            )
+        return ""
 
 
 class TextLength(NamedTuple):
@@ -90,12 +119,7 @@ class TextLength(NamedTuple):
         return 1.0 if scheme.unit is Unit.WORD or not self.words else (self.features + scheme.shingle - 1) / self.words
 
 
-def detection_of(measure: Measure, minimum: float, scheme: Scheme) -> float | None:
-    """Probability that a pair exactly ``minimum`` similar is a candidate; None if the measure does not determine it."""
-    return scheme.detection(minimum) if measure.by_keys else None
-
-
-def keys_made_for(settings: Settings, measure: Measure, minimum: float) -> bool:
+def are_keys_made_for(settings: Settings, measure: Measure, minimum: float) -> bool:
     """Whether the keys of an index were made for such pairs: the measure of the index or the resemblance decides, with
     its threshold or a higher minimum."""
     own = measure.name is settings.measure and not measure.sources and measure.ignored is None
@@ -103,8 +127,9 @@ def keys_made_for(settings: Settings, measure: Measure, minimum: float) -> bool:
 
 
 def detection_cases(measure: Measure, minimum: float, scheme: Scheme, length: TextLength) -> tuple[DetectionCase, ...]:
-    """If `detection_of` is None, the probabilities for typical pairs of a text of this ``length`` and an equally long
-    or longer one; otherwise empty. Also empty if only exact copies can reach ``minimum``: they share all keys."""
+    """If the similarity by the measure does not determine the probability of a candidate, the probabilities for typical
+    pairs of a text of this ``length`` and an equally long or longer one; otherwise empty. Also empty if only exact
+    copies can reach ``minimum``: they share all keys."""
     if measure.by_keys:
         return ()
     if _by_order(measure):
@@ -112,12 +137,6 @@ def detection_cases(measure: Measure, minimum: float, scheme: Scheme, length: Te
     else:
         shapes = [(f"resemblance {resemblance:g}", resemblance) for resemblance in _RESEMBLANCES]
     return tuple(DetectionCase(shape, value, scheme.detection(value)) for shape, value in shapes)
-
-
-def cases_in_index(index: Index, measure: Measure, minimum: float) -> tuple[DetectionCase, ...]:
-    """`detection_cases` for texts of the median length in an index."""
-    length = _median_length(index) if _by_order(measure) else TextLength(0, 0)
-    return detection_cases(measure, minimum, index.settings.scheme, length)
 
 
 def _by_order(measure: Measure) -> bool:

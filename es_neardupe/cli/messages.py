@@ -17,7 +17,7 @@ from es_neardupe.wording import command, counted
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from es_neardupe.candidates.detection import DetectionCase, UnsuitedTexts
+    from es_neardupe.candidates.detection import Detection, UnsuitedTexts
     from es_neardupe.candidates.large_buckets import Bucket
     from es_neardupe.candidates.unprepared import UnpreparedTexts
     from es_neardupe.candidates.unrelated import UnrelatedCandidates
@@ -364,15 +364,10 @@ def warn_of_candidates(not_compared: int) -> None:
         warn(f"{candidates} not compared: raise --max-candidates.")
 
 
-def warn_of_detection(
-    minimum: float, probability: float | None, cases: Sequence[DetectionCase], *, keys_made_for: bool
-) -> None:
-    """Warn if the bands do not find all pairs that are at least ``minimum`` similar; if they were made for such pairs,
-    only say it."""
-    from es_neardupe.candidates.detection import incomplete
-
-    if words := incomplete(minimum, probability, cases, keys_made_for=keys_made_for):
-        (say if keys_made_for else warn)(words)
+def warn_of_detection(detection: Detection) -> None:
+    """Warn if the keys do not find all pairs that are similar enough; if they were made for such pairs, only say it."""
+    if words := detection.missed:
+        (say if detection.keys_made_for else warn)(words)
 
 
 def related_rows(counts: RelatedCounts, alone: str) -> Iterator[tuple[str, int | float | None]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from es_neardupe.candidates.detection import DetectionCase, incomplete
+from es_neardupe.candidates.detection import Detection
 from es_neardupe.commands.contained.steps import ContainedReport
 from es_neardupe.commands.documents.shares import DocumentsReport
 from es_neardupe.commands.similar.steps import SimilarHit, SimilarReport
@@ -50,8 +50,7 @@ def similar_answer(found: SimilarReport) -> dict[str, Any]:
         "not_compared": found.not_compared or None,
         "other_facts": found.other_facts or None,
         "related": [_hit(one) | {"facts": in_words(one.facts)} for one in found.related] or None,
-        "detection": found.without_keys
-        or _detection(found.detection.min, found.detection.probability, found.detection_cases, found.keys_made_for),
+        "detection": found.without_keys or _detection(found.detection),
     }
 
 
@@ -60,14 +59,16 @@ def _hit(hit: SimilarHit) -> dict[str, Any]:
     return {name: plain(getattr(hit, name)) for name in names}
 
 
-def _detection(minimum: float, probability: float | None, cases: tuple[DetectionCase, ...], keys_made_for: bool) -> str:
+def _detection(detection: Detection) -> str:
     """How many of the documents that are similar enough are found."""
-    if words := incomplete(minimum, probability, cases, keys_made_for=keys_made_for):
+    if words := detection.missed:
         return words
-    if probability is None:
-        return f"Almost all that are at least {minimum:g} similar are found."
-    found = score_text(probability)
-    return f"What is exactly {minimum:g} similar is found with probability {found}, what is more similar more often."
+    if detection.probability is None:
+        return f"Almost all that are at least {detection.min:g} similar are found."
+    found = score_text(detection.probability)
+    return (
+        f"What is exactly {detection.min:g} similar is found with probability {found}, what is more similar more often."
+    )
 
 
 def groups_answer(found: TitledPage) -> dict[str, Any]:
@@ -192,7 +193,7 @@ def documents_answer(found: DocumentsReport) -> dict[str, Any]:
         "not_compared": found.skipped or None,
         "changed_since_enrich": found.stale or None,
         "not_enriched": found.unprocessed or None,
-        "detection": _detection(found.min, found.detection, found.detection_cases, found.keys_made_for),
+        "detection": _detection(found.detection),
     }
 
 

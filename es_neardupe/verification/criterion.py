@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from es_neardupe.candidates.detection import detection_of
 from es_neardupe.candidates.memory_limit import MemoryLimit
 from es_neardupe.errors import SettingsError
 from es_neardupe.index import mapping
@@ -30,8 +29,6 @@ class MatchCriterion:
     measure: Measure
     min: float
     max: float
-    detection: float | None
-    """Probability that a pair exactly ``min`` similar is a candidate; None if the measure does not determine it."""
     weights: WeightsUsed | None
     common: CommonShingles | None = None
     """The ignored shingles."""
@@ -108,7 +105,6 @@ def match_criterion(
         measure,
         minimum,
         options.max,
-        detection_of(measure, minimum, settings.scheme),
         WeightsUsed(weights.weights.documents, weights.at) if weights else None,
         common,
         frozenset(map(FactKind, options.facts)),

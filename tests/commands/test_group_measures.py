@@ -256,9 +256,9 @@ def test_a_short_text_inside_a_long_one(regrouped: str, server_cli: Cli) -> None
         "fields",
     }
     assert answer["measure"] == answer["hits"][0]["measure"] == "containment (literal)"
-    assert answer["detection"] == {"min": 0.9, "probability": None}
+    assert (answer["detection"]["min"], answer["detection"]["probability"]) == (0.9, None)
     assert answer["query"]["tokens"] == 80
-    cases = {case["shape"]: case for case in answer["detection_cases"]}
+    cases = {case["shape"]: case for case in answer["detection"]["cases"]}
     assert list(cases) == [
         "one passage, 80 and 80 words",
         "one passage, 80 and 160 words",
@@ -277,7 +277,7 @@ def test_a_short_text_inside_a_long_one(regrouped: str, server_cli: Cli) -> None
         assert tokens[(len(tokens) - 1) // 2] <= length <= tokens[len(tokens) // 2]  # the median
         assert f"(one passage, {length} and {5 * length} words)" in said
     report = server_cli("group", regrouped, "--measure", "edit", "--default-rules", "--dry-run", "--json").json
-    assert (report["rules"]["measure"], report["detection"]) == ("edit", None)
+    assert (report["rules"]["measure"], report["detection"]["probability"]) == ("edit", None)
     assert "incomplete" not in server_cli("pairs", regrouped, "--measure", "bag").err  # all of them are found
 
 

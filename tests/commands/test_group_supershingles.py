@@ -118,7 +118,7 @@ def test_groups_hold_as_documents_come_and_go(client: Client, filled: str) -> No
         meant.groups.grouped,
         meant.groups.largest,
     )
-    assert tried.detection == PRESET.scheme.detection(0.95)
+    assert tried.detection.probability == PRESET.scheme.detection(0.95)
 
 
 def test_figures(client: Client, filled: str, server_cli: Cli) -> None:

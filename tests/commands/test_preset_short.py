@@ -202,7 +202,7 @@ def test_every_command_with_characters(client: Client, index_name: str) -> None:
 
     found = index.similar(id="mail4a", measure="S_J", min=0.8)
     assert {hit.id: round(hit.similarity, 2) for hit in found.hits} == {"mail4b": 0.83, "mark": 1}
-    assert found.detection_cases
+    assert found.detection.cases
     contained = index.contained(text=f"She asked: {MAILS['mail4a']} Nobody answered.")
     hits = {hit.id: hit for hit in contained.hits}
     assert hits["mail4a"].of_document == 1

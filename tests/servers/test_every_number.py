@@ -490,7 +490,9 @@ def _of_run(case: Case, affected: set[str]) -> JSON:
         written = [one for one in inside if not _is_stored(index, one, made)]
     return {
         "rules": _rules(minimum, bucket, **_ignoring(case)) | _weights(case),
-        **_detection(case, minimum, _median(len(one.tokens) for one in index if one.processed and one.tokens)),
+        "detection": _detection(
+            case, minimum, _median(len(one.tokens) for one in index if one.processed and one.tokens)
+        ),
         "scope": {
             "documents": len(processed) + index.orphans,
             "unprocessed": len(index.documents) - len(processed),
@@ -642,22 +644,32 @@ def _median(values: Iterable[int]) -> int:
     return round(float(np.median(list(values))))
 
 
-def _detection(case: Case, minimum: float, words: int, more: JSON | None = None) -> JSON:
+def _detection(case: Case, minimum: float, words: int) -> JSON:
     """For resemblance, the probability that a pair exactly this similar is found; for others, that of some cases."""
     name = case.given("--measure", "resemblance")
-    probability = detection(minimum, BANDS, ROWS)
     if name == "resemblance" and "--ignore-common" not in case.line:
-        return {"detection": probability if more is None else {**more, "probability": probability}}
-    found: JSON = {} if more is None else {"detection": more}
+        return _by_keys(minimum)
+    shapes = [one["shape"] for one in case.said["detection"]["cases"]]
     if name in ("weighted", "resemblance"):
-        cases = [(one["shape"], float(one["shape"].split()[1])) for one in case.said["detection_cases"]]
+        cases = [(shape, float(shape.split()[1])) for shape in shapes]
     else:
-        cases = [(one["shape"], _of_shape(one["shape"], name, minimum)) for one in case.said["detection_cases"]]
-        assert all(f"{words} and " in shape for shape, _ in cases)
-    found["detection_cases"] = [
-        {"shape": shape, "resemblance": value, "probability": detection(value, BANDS, ROWS)} for shape, value in cases
-    ]
-    return found
+        cases = [(shape, _of_shape(shape, name, minimum)) for shape in shapes]
+        assert all(f"{words} and " in shape for shape in shapes)
+    return {
+        "min": minimum,
+        "probability": None,
+        "cases": [
+            {"shape": shape, "resemblance": value, "probability": detection(value, BANDS, ROWS)}
+            for shape, value in cases
+        ],
+        "keys_made_for": False,
+    }
+
+
+def _by_keys(minimum: float) -> JSON:
+    """The detection of pairs by their resemblance."""
+    probability = detection(minimum, BANDS, ROWS)
+    return {"min": minimum, "probability": probability, "cases": [], "keys_made_for": minimum >= THRESHOLD}
 
 
 def _weights(case: Case) -> JSON:
@@ -1111,7 +1123,7 @@ def of_documents(case: Case) -> JSON:
     pairs.sort(key=lambda one: -round(max(one["a"]["word_share"], one["b"]["word_share"]), 12))
     return {
         "min": minimum,
-        "detection": detection(minimum, BANDS, ROWS),
+        "detection": _by_keys(minimum),
         "documents": len(names),
         "chunks": len(rows),
         "without": index.count(lambda one: bool(one.content and not one.stale and not one.source.get(by))),
@@ -1183,7 +1195,7 @@ def of_similar(case: Case) -> JSON:
         "not_compared": missed,
         "other_facts": 0,
         "related": [],
-        **_detection(case, minimum, len(probe.tokens), {"min": minimum}),
+        "detection": _detection(case, minimum, len(probe.tokens)),
         **_weights(case),
     }
 
@@ -1324,7 +1336,7 @@ def _of_version(case: Case, here: Sequence[Document], last: Document) -> JSON:
         "not_compared": 0,
         "unprocessed": index.count(lambda one: not one.processed),
         "min": minimum,
-        "detection": detection(minimum, BANDS, ROWS),
+        "detection": _by_keys(minimum),
     }
 
 
@@ -1932,7 +1944,7 @@ def of_what_if(case: Case) -> JSON:
                 "joined": len(together.keys() - now),
                 "left": len(now - together.keys()),
                 "moved": _moved(index, made, now),
-                "detection": detection(minimum, BANDS, ROWS),
+                "detection": _by_keys(minimum),
             }
         )
     return {

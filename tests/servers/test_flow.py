@@ -183,7 +183,7 @@ def test_the_commands(client: Client, index_name: str, filled: dict[str, JSON], 
 
     similar = run("similar", "--id", "f0-0", "--min", "0.8")
     assert set(similar) > {"query", "hits", "candidates", "detection", "not_compared", "measure"}
-    assert set(similar["detection"]) == {"min", "probability"}
+    assert set(similar["detection"]) == {"min", "probability", "cases", "keys_made_for"}
     assert {hit["id"] for hit in similar["hits"]} == {"f0-1", "f0-2"}
     for hit in similar["hits"]:
         assert set(hit) == {"index", "id", "resemblance", "shared_bands", "group", "copies", "fields"}

@@ -64,7 +64,7 @@ def documents(
         say(f"{len(found.pairs):,} of {counted(found.total, 'pair')} of documents shown, from {documents}")
         say(f"Chunks match if they are {match_range(found.measure, found.min, 1.0)}.")
     say_measure(found.measure, found.weights, given=given["measure"])
-    warn_of_detection(found.min, found.detection, found.detection_cases, keys_made_for=found.keys_made_for)
+    warn_of_detection(found.detection)
     warn_of_buckets(found.skipped, found.large_buckets)
     if found.without:
         warn(f"{counted(found.without, 'chunk has', 'chunks have')} no value of {found.by}: left out.")

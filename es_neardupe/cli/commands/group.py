@@ -201,7 +201,7 @@ def _warn_of_threshold(report: GroupReport) -> None:
 
     pairs, rules = report.pairs, report.rules
     lowest = nearly_from(rules.min)
-    by_keys = report.detection is not None and lowest >= _HALF and rules.match.max >= 1
+    by_keys = report.detection.probability is not None and lowest >= _HALF and rules.match.max >= 1
     many = _NEARLY <= pairs.nearly <= pairs.nearly_texts and pairs.nearly > pairs.matches + pairs.other_facts
     explained = report.boilerplate.clusters or report.unprepared or (report.unsuited and report.unsuited.preset)
     if report.scope.whole and by_keys and many and not explained:
@@ -263,7 +263,7 @@ def _warn_of_groups(report: GroupReport, measure: object = None) -> None:
     """Messages about the groups. ``measure``: what the user has given."""
     say_measure(report.rules.measure, report.rules.weights, given=measure)
     say_common(report.common)
-    warn_of_detection(report.rules.min, report.detection, report.detection_cases, keys_made_for=report.keys_made_for)
+    warn_of_detection(report.detection)
     name = report.index
     scope, mirrored = report.scope, report.writes.mirrored
     warn_of_unprocessed(scope.unprocessed, name, missing_in="group")

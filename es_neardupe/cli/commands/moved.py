@@ -156,7 +156,7 @@ def _warn(index: str, found: MovedReport) -> None:
             f"by its id."
         )
     if found.detection is not None:
-        warn_of_detection(found.min, found.detection, (), keys_made_for=found.keys_made_for)
+        warn_of_detection(found.detection)
     if found.gone:
         copies = counted(
             found.gone,
@@ -228,7 +228,7 @@ class _Seen:
             return
         say(_fields(self._last))
         if self._last.detection is not None:
-            warn_of_detection(self._last.min, self._last.detection, (), keys_made_for=self._last.keys_made_for)
+            warn_of_detection(self._last.detection)
         warn_of_unprocessed(self._last.unprocessed, index)
         if self._several:
             without = counted(self._several, "address without a result has", "addresses without a result have")

@@ -82,7 +82,7 @@ def pairs(
         say(f"{counted(len(found), 'pair')} {range}, from {verified} of different texts, and with their exact copies")
     say_measure(found.measure, found.weights, given=given["measure"])
     say_common(found.common)
-    warn_of_detection(found.min, found.detection, found.detection_cases, keys_made_for=found.keys_made_for)
+    warn_of_detection(found.detection)
     warn_of_boilerplate(index, found.boilerplate)
     warn_of_buckets(found.skipped, found.large_buckets)
     if found.other_facts:

@@ -50,12 +50,7 @@ def similar(
     elif not as_json:
         show_similar(found)
     say_measure(found.measure, found.weights, given=given["measure"])
-    warn_of_detection(
-        found.detection.min,
-        found.detection.probability,
-        found.detection_cases,
-        keys_made_for=found.keys_made_for,
-    )
+    warn_of_detection(found.detection)
     if found.other_facts:
         documents = counted(found.other_facts, "more document is", "more documents are")
         say(f"{documents} as similar, but with other facts.")

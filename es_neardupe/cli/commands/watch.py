@@ -240,6 +240,4 @@ def _show_round(done: Round, as_json: bool) -> None:
     if done.round == 1 and done.grouping is not None:
         say_measure(done.grouping.rules.measure, done.grouping.rules.weights, given=None)
         grouping = done.grouping
-        warn_of_detection(
-            grouping.rules.min, grouping.detection, grouping.detection_cases, keys_made_for=grouping.keys_made_for
-        )
+        warn_of_detection(grouping.detection)

@@ -61,7 +61,7 @@ def _show(found: WhatIfReport) -> None:
 
 def _warn(found: WhatIfReport) -> None:
     for one in found.thresholds:
-        warn_of_detection(one.min, one.detection, one.detection_cases, keys_made_for=one.keys_made_for)
+        warn_of_detection(one.detection)
     name = found.index
     warn_of_corrupt(found.corrupt, name)
     warn_of_unprocessed(found.unprocessed, name, missing_in="group")

@@ -53,7 +53,7 @@ def documents(
     >>> pair.a.document[:10], pair.b.document[:10], pair.a.matching, pair.a.chunks
     ('2024-05-06', '2024-05-08', 1, 1)
     """
-    from es_neardupe.candidates.detection import cases_in_index, keys_made_for
+    from es_neardupe.candidates.detection import Detection
     from es_neardupe.candidates.fingerprints import read_fingerprints
     from es_neardupe.candidates.join import with_passages
     from es_neardupe.candidates.memory_limit import MemoryLimit
@@ -94,9 +94,7 @@ def documents(
         by=by,
         measure=match.measure.label,
         min=match.min,
-        detection=match.detection,
-        detection_cases=cases_in_index(index, match.measure, match.min),
-        keys_made_for=keys_made_for(index.settings, match.measure, match.min),
+        detection=Detection.in_index(index, match.measure, match.min),
         weights=match.weights,
         documents=len(chunks.names),
         chunks=chunks.number,

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from scipy.sparse import coo_array, csr_array, eye_array
 
-from es_neardupe.candidates.detection import DetectionCase
+from es_neardupe.candidates.detection import Detection
 from es_neardupe.candidates.large_buckets import Bucket
 from es_neardupe.columns import RowLists, ValueSets
 from es_neardupe.keys.arrays import Floats, Ints, Numbers
@@ -52,14 +52,7 @@ class DocumentsReport(Tabular):
     """Field with the document that a chunk is from."""
     measure: str
     min: float
-    detection: float | None
-    """Probability that a pair of chunks exactly ``min`` similar became a candidate; None if the measure does not
-    determine it."""
-    detection_cases: tuple[DetectionCase, ...]
-    """If it does not, the probabilities of some kinds of pairs."""
-    keys_made_for: bool
-    """Whether the keys were made for such pairs: the measure of the index, or the resemblance, decides with its
-    threshold or a higher minimum."""
+    detection: Detection
     weights: WeightsUsed | None
     """For the measure weighted: the source of the weights."""
     documents: int

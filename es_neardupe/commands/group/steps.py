@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from es_neardupe.candidates.detection import DetectionCase, UnsuitedTexts, cases_in_index, keys_made_for
+from es_neardupe.candidates.detection import Detection, UnsuitedTexts
 from es_neardupe.candidates.fingerprints import read_fingerprints
 from es_neardupe.candidates.join import with_passages
 from es_neardupe.candidates.spill_to_disk import Scratch
@@ -60,14 +60,7 @@ class GroupReport:
     scheme: str
     rules: RunRules
     """All rules in force, given or from the last run; ``str`` gives them in one line."""
-    detection: float | None
-    """Probability that a pair exactly ``rules.min`` similar is a candidate; None if the measure does not determine
-    it."""
-    detection_cases: tuple[DetectionCase, ...]
-    """If ``detection`` is None, the probabilities for some kinds of pairs."""
-    keys_made_for: bool
-    """Whether the keys were made for such pairs: the measure of the index, or the resemblance, decides with its
-    threshold or a higher minimum."""
+    detection: Detection
     common: CommonShinglesUsed | None
     """With ``ignore_common``: the ignored shingles."""
     boilerplate: Boilerplate
@@ -306,9 +299,7 @@ class Run(GroupRun):
             index=index.name,
             scheme=index.scheme_id,
             rules=self.rules,
-            detection=criterion.detection,
-            detection_cases=cases_in_index(index, criterion.measure, criterion.min),
-            keys_made_for=keys_made_for(index.settings, criterion.measure, criterion.min),
+            detection=Detection.in_index(index, criterion.measure, criterion.min),
             common=self.common_shingles(verified, with_effect=dry_run),
             boilerplate=by_boilerplate,
             unprepared=unprepared,

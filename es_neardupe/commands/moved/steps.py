@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 
-from es_neardupe.candidates.detection import detection_of, keys_made_for
+from es_neardupe.candidates.detection import Detection
 from es_neardupe.commands.moved.documents import (
     AddressFields,
     AddressSearch,
@@ -108,10 +108,8 @@ class MovedReport(Tabular):
     url_field: str
     date_field: str
     min: float
-    detection: float | None
-    """Probability that a document of similarity ``min`` shares a key; None if no texts were compared."""
-    keys_made_for: bool
-    """Whether the keys were made for such documents: ``min`` is the threshold of the index or higher."""
+    detection: Detection | None
+    """How surely documents that are similar enough are found; None if no texts were compared."""
     fields: Mapping[str, str]
     """The fields to show of the last document at the address; none of one that is known only from evidence or the last
     grouping."""
@@ -282,7 +280,7 @@ class Finder:
             less_similar=less_similar,
             candidates=total,
             not_compared=total - len(hits),
-            detection=detection_of(self._measure, self._minimum, settings.scheme),
+            detection=Detection.in_index(self._index, self._measure, self._minimum),
         )
         (content,) = contents([prepared_text(document.source, settings)])
         return self._with_places(result, places, notice=content in self._notices)
@@ -351,7 +349,6 @@ class Finder:
             date_field=self._fields.date,
             min=self._minimum,
             detection=None,
-            keys_made_for=keys_made_for(self._index.settings, self._measure, self._minimum),
             fields={},
             _shown=self._shown.names,
         )

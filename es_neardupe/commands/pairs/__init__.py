@@ -68,7 +68,7 @@ def pairs(
     1001 1003 0.8182
     1002 1004 0.8
     """
-    from es_neardupe.candidates.detection import cases_in_index, keys_made_for
+    from es_neardupe.candidates.detection import Detection
     from es_neardupe.candidates.fingerprints import read_fingerprints
     from es_neardupe.candidates.join import with_passages
     from es_neardupe.candidates.memory_limit import MemoryLimit
@@ -113,9 +113,7 @@ def pairs(
         measure=match.measure.label,
         min=match.min,
         max=match.max,
-        detection=match.detection,
-        detection_cases=cases_in_index(index, match.measure, match.min),
-        keys_made_for=keys_made_for(index.settings, match.measure, match.min),
+        detection=Detection.in_index(index, match.measure, match.min),
         weights=match.weights,
         common=used(match.common, verifier) if match.common else None,
         boilerplate=boilerplate(index, corpus, classes, left, right),

@@ -10,7 +10,7 @@ from typing import NamedTuple, overload
 
 import numpy as np
 
-from es_neardupe.candidates.detection import DetectionCase
+from es_neardupe.candidates.detection import Detection
 from es_neardupe.candidates.large_buckets import Bucket
 from es_neardupe.columns import RowLists
 from es_neardupe.index.index import Index
@@ -120,13 +120,7 @@ class PairsReport(Sequence[Pair], Tabular):
     """Name of the measure with its options."""
     min: float
     max: float
-    detection: float | None
-    """Probability that a pair exactly ``min`` similar became a candidate; None if the measure does not determine it."""
-    detection_cases: tuple[DetectionCase, ...]
-    """If it does not, the probabilities of some kinds of pairs."""
-    keys_made_for: bool
-    """Whether the keys were made for such pairs: the measure of the index, or the resemblance, decides with its
-    threshold or a higher minimum."""
+    detection: Detection
     weights: WeightsUsed | None
     """For the measure weighted: the source of the weights."""
     common: CommonShinglesUsed | None

@@ -44,11 +44,10 @@ def similar(
     1004 0.8 HARBOUR BRIDGE CLOSED
     1001 0.7835 Harbour bridge closed until October
     """
-    from es_neardupe.candidates.detection import TextLength, detection_cases, keys_made_for
+    from es_neardupe.candidates.detection import Detection, TextLength
     from es_neardupe.commands.similar.steps import (
         ROUNDS,
         CandidateHits,
-        Detection,
         Lookup,
         SimilarReport,
         compared_probe,
@@ -100,13 +99,9 @@ def similar(
             not_compared=total - compared.documents,
             other_facts=sum(1 + hit.copies for hit in related),
             related=tuple(related[:top]),
-            detection=Detection(match.min, match.detection),
+            detection=Detection.of(index.settings, match.measure, match.min, TextLength.of(fingerprint)),
             measure=match.measure.label,
             max=match.max,
-            detection_cases=detection_cases(
-                match.measure, match.min, index.settings.scheme, TextLength.of(fingerprint)
-            ),
-            keys_made_for=keys_made_for(index.settings, match.measure, match.min),
             weights=match.weights,
             indices=index.target.indices,
             _shown=shown.names,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
 
-from es_neardupe.candidates.detection import DetectionCase
+from es_neardupe.candidates.detection import Detection
 from es_neardupe.errors import CorruptFingerprint, NeardupeError, SettingsError
 from es_neardupe.groups.rules import rules_of
 from es_neardupe.index import queries
@@ -71,14 +71,6 @@ class SimilarHit:
 
 
 @dataclass(frozen=True)
-class Detection:
-    """Probability that a document exactly ``min`` similar is a candidate; None if the measure does not determine it."""
-
-    min: float
-    probability: float | None
-
-
-@dataclass(frozen=True)
 class SimilarReport(Tabular):
     """The hits, most similar first; equal ones by shared bands, then by index and id."""
 
@@ -95,11 +87,6 @@ class SimilarReport(Tabular):
     measure: str
     """Name of the measure with its options; ``resemblance`` by default."""
     max: float
-    detection_cases: tuple[DetectionCase, ...]
-    """For other measures than the resemblance: probabilities of some kinds of documents to be candidates."""
-    keys_made_for: bool
-    """Whether the keys were made for such pairs: the measure of the index, or the resemblance, decides with its
-    threshold or a higher minimum."""
     weights: WeightsUsed | None
     """For the measure weighted: the source of the weights."""
     indices: tuple[str, ...]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from es_neardupe.candidates.detection import DetectionCase, cases_in_index, detection_of, keys_made_for
+from es_neardupe.candidates.detection import Detection
 from es_neardupe.candidates.fingerprints import read_fingerprints
 from es_neardupe.candidates.who_may_meet import GroupRules
 from es_neardupe.errors import IndexUnusable
@@ -42,13 +42,7 @@ class Threshold:
     """Documents that are in a group now, and would be in none."""
     moved: int
     """Documents that would be in a group with another id than now."""
-    detection: float | None
-    """Probability that a pair exactly ``min`` similar is a candidate; None if the measure does not determine it."""
-    detection_cases: tuple[DetectionCase, ...]
-    """If ``detection`` is None, the probabilities for some kinds of pairs."""
-    keys_made_for: bool
-    """Whether the keys were made for such pairs: the measure of the index, or the resemblance, decides with its
-    threshold or a higher minimum."""
+    detection: Detection
 
 
 @dataclass(frozen=True)
@@ -120,9 +114,7 @@ class _LastRules:
             min=minimum,
             **statistics(ids),
             **_moves(verified.corpus.group_ids, ids),
-            detection=detection_of(measure, minimum, self.index.settings.scheme),
-            detection_cases=cases_in_index(self.index, measure, minimum),
-            keys_made_for=keys_made_for(self.index.settings, measure, minimum),
+            detection=Detection.in_index(self.index, measure, minimum),
         )
 
 

@@ -12,12 +12,11 @@ import pytest
 from unit_tools import words
 
 from es_neardupe.candidates.detection import (
+    Detection,
     DetectionCase,
     TextLength,
     default_lengths,
     detection_cases,
-    detection_of,
-    keys_made_for,
     least_words,
     settings_by_lengths,
     unsuited_lengths,
@@ -40,18 +39,20 @@ PAIRS = 1000
 
 
 def test_detection_of_the_resemblance() -> None:
-    assert detection_of(Measure(), 0.8, SCHEME) == SCHEME.detection(0.8)
-    assert detection_cases(Measure(), 0.8, SCHEME, TextLength(100, 0)) == ()
+    found = Detection.of(Settings(("text",)), Measure(), 0.8, TextLength(100, 0))
+    assert found == Detection(0.8, Settings(("text",)).scheme.detection(0.8), (), keys_made_for=True)
 
 
 @pytest.mark.parametrize("matching", Matching)
 @pytest.mark.parametrize("name", [*ORDERED, MeasureName.BAG])
 def test_never_the_detection_of_the_resemblance(name: MeasureName, matching: Matching) -> None:
     measure = Measure(name, matching)
-    assert detection_of(measure, 0.8, SCHEME) is None
-    cases = detection_cases(measure, 0.8, SCHEME, TextLength(100, 0))
-    assert cases
-    assert all(case.probability == SCHEME.detection(case.resemblance) for case in cases)
+    settings = Settings(("text",))
+    found = Detection.of(settings, measure, 0.8, TextLength(100, 0))
+    assert (found.min, found.probability, found.keys_made_for) == (0.8, None, False)
+    assert found.cases == detection_cases(measure, 0.8, settings.scheme, TextLength(100, 0))
+    assert found.cases
+    assert all(case.probability == settings.scheme.detection(case.resemblance) for case in found.cases)
 
 
 def texts_of(shape: str, common: int, measure: Measure, number: int) -> tuple[str, str]:
@@ -214,4 +215,5 @@ def test_texts_that_do_not_suit_the_keys(
     ],
 )
 def test_what_keys_were_made_for(preset: str, measure: Measure, minimum: float, expected: bool) -> None:
-    assert keys_made_for(Settings.chosen(("text",), preset=preset), measure, minimum) == expected
+    settings = Settings.chosen(("text",), preset=preset)
+    assert Detection.of(settings, measure, minimum, TextLength(100, 0)).keys_made_for == expected

@@ -18,11 +18,11 @@ from hypothesis import strategies as st
 from rich.console import Console
 from unit_tools import JSON
 
-from es_neardupe.candidates.detection import DetectionCase
+from es_neardupe.candidates.detection import Detection, DetectionCase
 from es_neardupe.cli import output
 from es_neardupe.cli.messages import say_measure, warn_of_detection, warn_of_empty
 from es_neardupe.cli.output import ask, print_json, print_lines, print_table, printable, say, show, warn
-from es_neardupe.commands.similar.steps import Detection, SimilarHit, SimilarReport
+from es_neardupe.commands.similar.steps import SimilarHit, SimilarReport
 from es_neardupe.display_text import score_text, validation_message, without_passwords
 from es_neardupe.errors import InputError
 from es_neardupe.json_results import similar_json
@@ -215,15 +215,17 @@ def test_json_of_an_iterator_is_written_while_it_is_made(capsys: pytest.CaptureF
 def test_json_of_similar(capsys: pytest.CaptureFixture[str]) -> None:
     """The shape that the documentation promises."""
     hit = SimilarHit("i", "1", 0.875, 12, "g", fields={"title": "One"})
-    answer = SimilarReport(
-        {"index": "i", "id": "0"}, (hit,), 3, 3, 0, Detection(0.5, 0.25), "resemblance", 1.0, (), True, None, ("i",)
-    )
+    detection = Detection(0.5, 0.25, (), keys_made_for=False)
+    answer = SimilarReport({"index": "i", "id": "0"}, (hit,), 3, 3, 0, detection, "resemblance", 1.0, None, ("i",))
     print_lines([similar_json(answer)])
     found = json.loads(capsys.readouterr().out)
     assert found["query"] == {"index": "i", "id": "0"}
     values = {"resemblance": 0.875, "shared_bands": 12, "group": "g", "copies": 0, "fields": {"title": "One"}}
     assert found["hits"] == [{"index": "i", "id": "1", **values}]
-    assert (found["candidates"], found["detection"]) == (3, {"min": 0.5, "probability": 0.25})
+    assert (found["candidates"], found["detection"]) == (
+        3,
+        {"min": 0.5, "probability": 0.25, "cases": [], "keys_made_for": False},
+    )
 
 
 def cells(written: str, width: int) -> str:
@@ -305,8 +307,8 @@ def test_what_is_less_than_1_is_not_shown_as_1(value: float, text: str) -> None:
 def test_only_pairs_that_can_be_missed_are_warned_of(
     probability: float | None, of_cases: list[float], warned: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    cases = [DetectionCase(f"case {number}", 0.5, value) for number, value in enumerate(of_cases)]
-    warn_of_detection(0.8, probability, cases, keys_made_for=False)
+    cases = tuple(DetectionCase(f"case {number}", 0.5, value) for number, value in enumerate(of_cases))
+    warn_of_detection(Detection(0.8, probability, cases, keys_made_for=False))
     said = capsys.readouterr().err
     assert ("Results are incomplete" in said) == warned
     assert ("case 1" in said) == (warned and bool(cases))
@@ -326,10 +328,10 @@ def test_the_other_measure_of_the_name_is_explained_to_those_who_name_it(
 
 def test_what_the_keys_were_made_for_is_not_incomplete(capsys: pytest.CaptureFixture[str]) -> None:
     """A preset was chosen with its probability, which is shown and no reason for a warning."""
-    warn_of_detection(0.25, 0.716, [], keys_made_for=True)
+    warn_of_detection(Detection(0.25, 0.716, (), keys_made_for=True))
     shown = "Pairs exactly 0.25 similar become candidates with probability 0.716, more similar ones more often.\n"
     assert capsys.readouterr().err == shown
-    warn_of_detection(0.71, None, [DetectionCase("one passage", 0.5, 0.9)], keys_made_for=True)
+    warn_of_detection(Detection(0.71, None, (DetectionCase("one passage", 0.5, 0.9),), keys_made_for=True))
     shown = "Pairs that only just reach 0.71 by this measure become candidates with probability 0.900 (one passage).\n"
     assert capsys.readouterr().err == shown
 

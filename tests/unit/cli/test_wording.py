@@ -13,7 +13,7 @@ import typer
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from es_neardupe.candidates.detection import UnsuitedTexts
+from es_neardupe.candidates.detection import Detection, UnsuitedTexts
 from es_neardupe.candidates.large_buckets import Bucket
 from es_neardupe.candidates.who_may_meet import GroupRules
 from es_neardupe.cli import messages
@@ -148,7 +148,7 @@ def _of_group(number: int, index: str) -> None:
         None,
         UnsuitedTexts(too="short", words=49, unsuited=number, documents=number, threshold=0.8, preset="reader"),
     )
-    report.common, report.detection, report.detection_cases, report.keys_made_for = None, 1.0, (), True
+    report.common, report.detection = None, Detection(0.8, 1.0, (), keys_made_for=True)
     facts = SimpleNamespace(
         examined=number, differ=number, pairs=10, overlapping=0, negations=0, example="number: 5 / 6"
     )

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from es_neardupe.candidates.detection import Detection
 from es_neardupe.columns import RowLists
 from es_neardupe.commands.pairs.report import Pair, PairsReport
 from es_neardupe.errors import SettingsError
@@ -40,9 +41,7 @@ def found(draw: st.DrawFn) -> tuple[PairsReport, Any, Any]:
         measure="resemblance",
         min=0.5,
         max=1.0,
-        detection=0.9,
-        detection_cases=(),
-        keys_made_for=True,
+        detection=Detection(0.5, 0.9, (), keys_made_for=True),
         weights=None,
         common=None,
         boilerplate=Boilerplate(0, 0, 0, (), ()),

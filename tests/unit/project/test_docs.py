@@ -20,6 +20,7 @@ from docs_pages import DOCS, FENCE, blocks, section, sections, table
 
 import es_neardupe
 from es_neardupe import NearDupe, Scheme, Settings, features, fingerprints, tokenize
+from es_neardupe.candidates.detection import Detection
 from es_neardupe.cli.app import app
 from es_neardupe.commands.audit.report import AuditReport, LostPairs, MissedPair, Recall, RecallPart
 from es_neardupe.commands.bands import bands
@@ -52,7 +53,7 @@ from es_neardupe.commands.pipeline.steps import PipelineReport
 from es_neardupe.commands.search.steps import Copy, SearchHit, SearchReport
 from es_neardupe.commands.shingles import shingles_of
 from es_neardupe.commands.shingles.steps import ShinglesReport
-from es_neardupe.commands.similar.steps import Detection, SimilarHit, SimilarReport
+from es_neardupe.commands.similar.steps import SimilarHit, SimilarReport
 from es_neardupe.commands.stats.counts import GroupSizes, LargestBuckets, StatsReport, StatsScope
 from es_neardupe.commands.version import VersionReport
 from es_neardupe.commands.watch.rounds import Round, RoundPairs, RoundScope, RoundWrites
@@ -437,7 +438,8 @@ def test_json_shapes_of_parts() -> None:
     names = ["index", "id", "measure", "similarity", "shared_bands", "group", "copies", "fields"]
     for measure, shown in (("resemblance", json.loads(hits)["hits"][0]), ("edit", names)):
         hit = SimilarHit("news", "1", 0.9, 1, None, 0, measure)
-        answer = SimilarReport({}, (hit,), 1, 1, 0, Detection(0.5, None), measure, 1.0, (), True, None, ("news",))
+        detection = Detection(0.5, None, (), keys_made_for=True)
+        answer = SimilarReport({}, (hit,), 1, 1, 0, detection, measure, 1.0, None, ("news",))
         assert list(similar_json(answer)["hits"][0]) == list(shown)
     (compared,) = re.findall(r"```json\n(.*?)```", section("json.md", "`compare`"), re.DOTALL)
     for kind, part in (

@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from unit_tools import SETTINGS, FakeClient, hits, index_of, set_resemblance, shingle_set, words
 
-from es_neardupe.candidates.detection import TextLength, detection_cases, detection_of
+from es_neardupe.candidates.detection import Detection, TextLength
 from es_neardupe.candidates.fingerprints import read_corpus
 from es_neardupe.candidates.join import read_signatures
 from es_neardupe.display_text import beginning
 from es_neardupe.errors import SettingsError
+from es_neardupe.index.settings import Settings
 from es_neardupe.index.target import IndexTarget
-from es_neardupe.keys.scheme import Scheme
 from es_neardupe.keys.shingles import features, token_hashes, window_hashes
 from es_neardupe.keys.unit import Unit
 from es_neardupe.options import MeasureName
@@ -95,12 +95,12 @@ def test_what_cannot_ignore() -> None:
 def test_it_is_another_measure() -> None:
     """The keys do not estimate it, its label names the list, and equal texts stay equal."""
     measure = ignoring([LEGAL])
-    scheme = Scheme.for_threshold(0.8)
     assert measure.label.startswith("resemblance (without the 38 shingles of list ")
     assert ignoring([LEGAL, "x y z"]).label != measure.label
     assert (measure.by_keys, measure.copies_are_equal) == (False, True)
-    assert detection_of(measure, 0.8, scheme) is None
-    assert detection_cases(measure, 0.8, scheme, TextLength(100, 0))
+    found = Detection.of(Settings(("text",)), measure, 0.8, TextLength(100, 0))
+    assert found.probability is None
+    assert found.cases
 
 
 @given(st.lists(st.sampled_from("abc"), max_size=30), st.integers(1, 6), st.data())
