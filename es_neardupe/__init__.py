@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from es_neardupe.api import NearDupe
     from es_neardupe.commands.bands import bands
     from es_neardupe.commands.distinct import distinct
-    from es_neardupe.commands.moved.steps import moved_table
+    from es_neardupe.commands.moved.report import moved_table
     from es_neardupe.commands.shingles import shingles_of
     from es_neardupe.errors import NeardupeError
     from es_neardupe.index.settings import Settings
@@ -66,7 +66,7 @@ _MODULES = {
     "estimate": "keys.minhash",
     "features": "keys.shingles",
     "fingerprints": "keys.fingerprint",
-    "moved_table": "commands.moved.steps",
+    "moved_table": "commands.moved.report",
     "resemblance": "similarity.formulas",
     "shingles_of": "commands.shingles",
     "tokenize": "keys.text",

@@ -15,13 +15,13 @@ from typing import Annotated, Any, ForwardRef, Literal, TypeAlias, Union, get_ar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, WithJsonSchema, create_model
 
 from es_neardupe.commands.contained import contained
-from es_neardupe.commands.contained.steps import ContainedReport
+from es_neardupe.commands.contained.report import ContainedReport
 from es_neardupe.commands.decide import DecisionReport
-from es_neardupe.commands.documents.shares import DocumentsReport
+from es_neardupe.commands.documents.report import DocumentsReport
 from es_neardupe.commands.pairs.report import Pair
 from es_neardupe.commands.similar import similar
-from es_neardupe.commands.similar.steps import SimilarHit, SimilarReport
-from es_neardupe.commands.stats.counts import StatsReport
+from es_neardupe.commands.similar.report import SimilarHit, SimilarReport
+from es_neardupe.commands.stats.report import StatsReport
 from es_neardupe.groups.collate import GroupCollation
 from es_neardupe.groups.decisions import MAX_TEXTS, Decision
 from es_neardupe.groups.read import Group

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from es_neardupe.server.failures import Failures
 
 if TYPE_CHECKING:
-    from es_neardupe.commands.similar.steps import SimilarHit, SimilarReport
+    from es_neardupe.commands.similar.report import SimilarHit, SimilarReport
     from es_neardupe.groups.read import Group
     from es_neardupe.groups.reviewed import TitledPage
 

@@ -1,5 +1,5 @@
-"""Parts of the reports of commands that write: the documents, pairs, groups and writes of one run, and the report of
-`enrich`, which is a part of a round of `watch`.
+"""Parts of the reports of several commands that write, and the report of `enrich`, which is a part of a round of
+`watch`.
 
 Every number has the same meaning in all reports. Numbers are those of the run, unless they are described as those of
 the index. Each part, or the report that contains it, states which numbers add up.
@@ -12,15 +12,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from es_neardupe.candidates.detection import UnsuitedTexts
-from es_neardupe.candidates.large_buckets import Bucket
 from es_neardupe.candidates.unprepared import UnpreparedTexts
-from es_neardupe.groups.clusters import RelatedCounts
 from es_neardupe.index.storage.interface import GroupIdsWritten
 from es_neardupe.records import one_line
 from es_neardupe.server.bulk import BulkCounts
 from es_neardupe.server.dry_run import ShownRequest
 from es_neardupe.server.failures import Failures
-from es_neardupe.verification.facts import GroupFacts
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -51,143 +48,6 @@ class EnrichScope:
     ``all``."""
     unnoticed: Mapping[str, str]
     """Index -> why texts that were changed before this run were not noticed, with ``new_only`` or ``since``."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class LoadScope:
-    """Lines of the files: ``read = bad + duplicates + existing + matching + dropped`` + the sum of the writes."""
-
-    read: int
-    bad: int
-    """Lines that are not a document."""
-    duplicates: int
-    """Lines whose id occurs earlier in the files; the first line is used."""
-    existing: int
-    """Lines with an id that exists in the index; these documents are skipped, unless ``replace``."""
-    matching: int
-    """Lines whose document matches another one and is not written: with ``on_match`` ``skip``."""
-    dropped: int
-    """Lines whose document an ingest pipeline of the index dropped."""
-    skipped_links: int
-    """Symbolic links that leave a folder, which were not followed and are not part of ``read``."""
-    skipped_files: int
-    """Files in a folder of records that are no records, which are not part of ``read``."""
-    empty_lines: int
-    """Lines that hold nothing, which are not part of ``read``."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class GroupScope:
-    """Documents of the index, and those that ``group`` processed: ``affected = sum(states) + corrupt``.
-
-    ``affected = untouched + corrupt`` + the sum of the writes, ``documents = grouped + alone + untouched + corrupt``.
-    """
-
-    documents: int
-    """Documents of the index with a fingerprint of its scheme."""
-    unprocessed: int
-    """All other documents of the index, which are in no group."""
-    whole: bool
-    """Whether all documents were processed, or only those whose group can have changed."""
-    reason: str
-    """Why all of them were, or how many new and changed documents the run started from."""
-    affected: int
-    """Documents that were processed."""
-    states: Mapping[str, int]
-    """Processed documents with a readable fingerprint, by state."""
-    stale: int
-    """Processed documents that were changed since they were fingerprinted, and are alone until ``enrich`` has read
-    them, or were deleted: they are in no group."""
-    untouched: int
-    """Of the stale ones, those to which nothing was written: deleted, or grouped with one that was."""
-    corrupt: int
-    """Processed documents whose stored fingerprint cannot be read; skipped."""
-    written_since_enrich: int
-    """Documents of the index that were written since the last ``enrich``, so that their texts can have changed; 0 if
-    that is unknown."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class PairCounts:
-    """Pairs of distinct texts that ``group`` processed: ``matches <= candidates``.
-
-    ``skipped`` is at most the sum over ``large_buckets``, since these overlap.
-    """
-
-    copies: int
-    """Exact copies of another document, treated as one text with it."""
-    candidates: int
-    """Candidate pairs, all of them verified."""
-    compared: int
-    """Candidate pairs and pairs within groups whose texts were compared; the others were known."""
-    matches: int
-    """Candidates whose similarity lies between ``min`` and ``max``, and whose facts agree if these decide."""
-    other_facts: int
-    """With ``facts``: candidates that are similar enough, but differ in these facts."""
-    nearly: int
-    """Candidates whose similarity is less than ``min``, by at most 0.2. Pairs that are no candidates do not count, even
-    if they are as similar: the lower the similarity, the more of them."""
-    nearly_texts: int
-    """Distinct texts in these pairs. If there are many more pairs than texts, these share a template or boilerplate."""
-    skipped: int
-    """Pairs that share a bucket larger than ``max_bucket`` and are no candidates. Each pair counts once."""
-    compared_to_link: int
-    """With linkage complete: pairs that are no candidates, but were compared because a group depended on them."""
-    open: int
-    """With linkage complete: pairs that are no candidates, and of which a cluster of texts linked by matches has too
-    many to compare them. Its groups may be split."""
-    large_buckets: tuple[Bucket, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class DecisionCounts:
-    """Decisions of reviewers about two texts that ``group`` processed."""
-
-    same: int
-    different: int
-    disputed: int
-    """Pairs of texts on which reviewers disagree; the run decides about them as about any other pair."""
-    unsatisfied: int
-    """Decisions *same* whose texts are not in one group, in the whole index: other decisions keep them apart, or the
-    rules ``within`` or ``window`` do."""
-    held: int
-    """Documents that do not match their principal, but that a decision *same* holds in the group. They are part of
-    ``grouped``."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class GroupsLookedAt:
-    """Groups that a run processed: all of the index, or those that can have changed."""
-
-    count: int
-    mean_similarity: float | None
-    """Mean similarity of members to their principals; None without groups."""
-    pairs_below: int
-    """Pairs of members that are less similar than ``min``."""
-    pairs_not_compared: int
-    """Pairs of members of very large groups that were not compared."""
-    only_boilerplate: int
-    """Groups of which fewer than half of the other texts match the principal without the boilerplate that was found."""
-    facts: GroupFacts | None
-    """Groups in which facts differ; None if facts decide."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class GroupCounts:
-    """Groups of two or more documents in the whole index: ``2 * count <= grouped``, ``largest <= grouped``."""
-
-    count: int
-    grouped: int
-    """Documents in these groups."""
-    alone: int
-    """Documents without a near-duplicate."""
-    largest: int
-    """Documents of the largest group."""
-    min_similarity: float | None
-    """Minimum similarity of a member to its principal, over all groups; None without groups."""
-    related: RelatedCounts
-    """Matches that are not in one group: ``related.alone <= alone``."""
-    looked_at: GroupsLookedAt
 
 
 @dataclass(frozen=True, kw_only=True)

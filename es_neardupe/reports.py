@@ -13,13 +13,9 @@ from es_neardupe.candidates.detection import (
     DetectionCase,
     UnsuitedTexts,
 )
-from es_neardupe.candidates.large_buckets import (
-    Bucket,
-)
+from es_neardupe.candidates.large_buckets import Bucket
 from es_neardupe.candidates.unprepared import UnpreparedTexts
-from es_neardupe.candidates.unrelated import (
-    UnrelatedCandidates,
-)
+from es_neardupe.candidates.unrelated import UnrelatedCandidates
 from es_neardupe.candidates.who_may_meet import (
     GroupRules,
     Policy,
@@ -36,12 +32,10 @@ from es_neardupe.commands.audit.report import (
     RefutedPair,
     ReviewedPairs,
 )
-from es_neardupe.commands.audit.why_missed import (
-    LossReason,
-)
+from es_neardupe.commands.audit.why_missed import LossReason
 from es_neardupe.commands.bands.report import BandsReport
-from es_neardupe.commands.clean.steps import CleanReport
-from es_neardupe.commands.contained.steps import ContainedHit, ContainedReport, SampledDetection
+from es_neardupe.commands.clean.report import CleanReport
+from es_neardupe.commands.contained.report import ContainedHit, ContainedReport, SampledDetection
 from es_neardupe.commands.decide import (
     Contradiction,
     DecisionReport,
@@ -63,11 +57,9 @@ from es_neardupe.commands.distribution.report import (
     SimilarityExample,
     ThresholdLevel,
 )
-from es_neardupe.commands.distribution.sample import (
-    EstimatedPairs,
-)
+from es_neardupe.commands.distribution.sample import EstimatedPairs
 from es_neardupe.commands.doctor.checks import Check
-from es_neardupe.commands.documents.shares import DocumentsReport, SharedChunks, SharingDocuments
+from es_neardupe.commands.documents.report import DocumentsReport, SharedChunks, SharingDocuments
 from es_neardupe.commands.duplicates.diagnostics import (
     GroupingDiagnostics,
     HashingDiagnostics,
@@ -86,29 +78,36 @@ from es_neardupe.commands.duplicates.results import (
     PairsStageReport,
     SkippedGroup,
 )
-from es_neardupe.commands.fold.steps import FoldReport
+from es_neardupe.commands.fold.report import FoldReport
 from es_neardupe.commands.group import GroupOptions
-from es_neardupe.commands.group.steps import GroupReport
+from es_neardupe.commands.group.report import (
+    DecisionCounts,
+    GroupCounts,
+    GroupReport,
+    GroupScope,
+    GroupsLookedAt,
+    PairCounts,
+)
 from es_neardupe.commands.groups.keep import KeepAdvice, Redundant, SuggestKeepReport
-from es_neardupe.commands.groups.steps import GroupsReport
+from es_neardupe.commands.groups.report import GroupsReport
 from es_neardupe.commands.init.prepared_sample import (
     PreparedExample,
     PreparedSample,
 )
-from es_neardupe.commands.init.steps import InitReport, Sampling
-from es_neardupe.commands.load.records import LoadReport
+from es_neardupe.commands.init.report import InitReport, Sampling
+from es_neardupe.commands.load.report import LoadReport, LoadScope
 from es_neardupe.commands.migrate.report import MigrateReport, MigrateWrites
-from es_neardupe.commands.moved.steps import MovedReport, NewPlace
+from es_neardupe.commands.moved.report import MovedReport, NewPlace
 from es_neardupe.commands.pairs import PairsOptions
 from es_neardupe.commands.pairs.report import Pair, PairsReport
-from es_neardupe.commands.pipeline.steps import PipelineReport
-from es_neardupe.commands.search.steps import Copy, SearchHit, SearchReport
-from es_neardupe.commands.shingles.steps import Band, SampledKey, Shingle, ShinglesReport, Slot, StoredKeys, Token
-from es_neardupe.commands.similar.steps import SimilarHit, SimilarReport
-from es_neardupe.commands.stats.counts import BucketSize, GroupSizes, LargestBuckets, StatsReport, StatsScope
+from es_neardupe.commands.pipeline.report import PipelineReport
+from es_neardupe.commands.search.report import Copy, SearchHit, SearchReport
+from es_neardupe.commands.shingles.report import Band, SampledKey, Shingle, ShinglesReport, Slot, StoredKeys, Token
+from es_neardupe.commands.similar.report import SimilarHit, SimilarReport
+from es_neardupe.commands.stats.report import BucketSize, GroupSizes, LargestBuckets, StatsReport, StatsScope
 from es_neardupe.commands.version import VersionReport
 from es_neardupe.commands.watch.rounds import Lag, Round, RoundPairs, RoundScope, RoundWrites, WatchReport
-from es_neardupe.commands.what_if.steps import Threshold, WhatIfReport
+from es_neardupe.commands.what_if.report import Threshold, WhatIfReport
 from es_neardupe.groups.clusters import RelatedCounts
 from es_neardupe.groups.compare_groupings import (
     GroupChange,
@@ -127,9 +126,7 @@ from es_neardupe.groups.registry import (
     GroupEvent,
     GroupRecord,
 )
-from es_neardupe.groups.rules import (
-    RunRules,
-)
+from es_neardupe.groups.rules import RunRules
 from es_neardupe.incoming.matches import (
     Match,
     MatchedAction,
@@ -137,15 +134,9 @@ from es_neardupe.incoming.matches import (
     ScreenCounts,
     ScreenReport,
 )
-from es_neardupe.index.on_server.ingest_pipeline import (
-    IndexPipelines,
-)
-from es_neardupe.index.storage.interface import (
-    GroupIdsWritten,
-)
-from es_neardupe.keys.intervals import (
-    Estimate,
-)
+from es_neardupe.index.on_server.ingest_pipeline import IndexPipelines
+from es_neardupe.index.storage.interface import GroupIdsWritten
+from es_neardupe.keys.intervals import Estimate
 from es_neardupe.keys.unit import Unit
 from es_neardupe.match_options import MatchOptions
 from es_neardupe.options import (
@@ -156,32 +147,15 @@ from es_neardupe.options import (
     OnMatch,
     Versions,
 )
-from es_neardupe.progress import (
-    Progress,
-)
-from es_neardupe.readers.files import (
-    Problem,
-)
+from es_neardupe.progress import Progress
+from es_neardupe.readers.files import Problem
 from es_neardupe.records import (
     DocumentsInScope,
     State,
 )
-from es_neardupe.report_parts import (
-    DecisionCounts,
-    EnrichReport,
-    EnrichScope,
-    FingerprintWrites,
-    GroupCounts,
-    GroupScope,
-    GroupsLookedAt,
-    LoadScope,
-    PairCounts,
-    WriteCounts,
-)
+from es_neardupe.report_parts import EnrichReport, EnrichScope, FingerprintWrites, WriteCounts
 from es_neardupe.run_options import ReadOptions, RunOptions, WriteOptions
-from es_neardupe.server.dry_run import (
-    ShownRequest,
-)
+from es_neardupe.server.dry_run import ShownRequest
 from es_neardupe.server.failures import (
     Failure,
     Failures,
@@ -194,21 +168,11 @@ from es_neardupe.similarity.comparison import (
     Matched,
     Side,
 )
-from es_neardupe.similarity.differences import (
-    TextChange,
-)
-from es_neardupe.similarity.explained_scores import (
-    Score,
-)
-from es_neardupe.similarity.facts.differing import (
-    Fact,
-)
-from es_neardupe.similarity.histogram import (
-    Histogram,
-)
-from es_neardupe.tables import (
-    Table,
-)
+from es_neardupe.similarity.differences import TextChange
+from es_neardupe.similarity.explained_scores import Score
+from es_neardupe.similarity.facts.differing import Fact
+from es_neardupe.similarity.histogram import Histogram
+from es_neardupe.tables import Table
 from es_neardupe.verification.boilerplate import (
     Boilerplate,
     SharedPassage,
@@ -218,9 +182,7 @@ from es_neardupe.verification.common_shingles import (
     CommonShinglesList,
     CommonShinglesUsed,
 )
-from es_neardupe.verification.evidence_entries import (
-    EvidenceReport,
-)
+from es_neardupe.verification.evidence_entries import EvidenceReport
 from es_neardupe.verification.facts import GroupFacts
 from es_neardupe.verification.match_rules import MatchRules, WeightsUsed
 

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from es_neardupe.candidates.detection import Detection
-from es_neardupe.commands.contained.steps import ContainedReport
-from es_neardupe.commands.documents.shares import DocumentsReport
-from es_neardupe.commands.similar.steps import SimilarHit, SimilarReport
+from es_neardupe.commands.contained.report import ContainedReport
+from es_neardupe.commands.documents.report import DocumentsReport
+from es_neardupe.commands.similar.report import SimilarHit, SimilarReport
 from es_neardupe.display_text import score_text, words_before
 from es_neardupe.groups.collate import CollatedRow, GroupCollation, RowState
 from es_neardupe.groups.reviewed import TitledPage

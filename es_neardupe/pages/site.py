@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from es_neardupe.commands.search.steps import SearchReport
-from es_neardupe.commands.similar.steps import SimilarHit
-from es_neardupe.commands.stats.counts import StatsScope
+from es_neardupe.commands.search.report import SearchReport
+from es_neardupe.commands.similar.report import SimilarHit
+from es_neardupe.commands.stats.report import StatsScope
 from es_neardupe.display_text import beginning
 from es_neardupe.groups.heaviest import COPIES, KINDS, UNKNOWN, HeaviestDifference
 from es_neardupe.groups.listing import GroupCount, GroupOrder, GroupOverview

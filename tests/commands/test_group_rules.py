@@ -10,7 +10,7 @@ from server_tools import JSON, change, family, make_index, one_line, put, words
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.commands.group import steps as module
-from es_neardupe.commands.group.steps import GroupReport
+from es_neardupe.commands.group.report import GroupReport
 from es_neardupe.errors import LeaseHeld, SettingsError
 from es_neardupe.groups.registry import Registry
 from es_neardupe.index.hidden_indices import HiddenIndex, hidden_index_name

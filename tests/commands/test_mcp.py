@@ -25,7 +25,7 @@ from page_reader import NASTY
 from server_tools import JSON, change, family, make_index, put, words
 
 from es_neardupe import NearDupe, Settings
-from es_neardupe.commands.similar.steps import SimilarReport
+from es_neardupe.commands.similar.report import SimilarReport
 from es_neardupe.display_text import score_text
 from es_neardupe.groups.collate import collate_group
 from es_neardupe.index.index import opened

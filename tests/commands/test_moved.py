@@ -19,7 +19,7 @@ from conftest import Cli, Run
 from server_tools import JSON, family, jaccard, make_index, new_name, one_line, put, send, words
 
 from es_neardupe import NearDupe, Settings
-from es_neardupe.commands.moved.steps import MovedReport
+from es_neardupe.commands.moved.report import MovedReport
 from es_neardupe.errors import Forbidden, SettingsError
 from es_neardupe.server.client import Client, path
 

@@ -12,9 +12,9 @@ from conftest import Cli
 from server_tools import JSON, change, family, hits, make_index, put, reconcile, send, words
 
 from es_neardupe import NearDupe, Settings
-from es_neardupe.commands.group.steps import GroupReport
+from es_neardupe.commands.group.report import GroupReport
 from es_neardupe.commands.stats import counts
-from es_neardupe.commands.stats.counts import GroupSizes, StatsReport
+from es_neardupe.commands.stats.report import GroupSizes, StatsReport
 from es_neardupe.errors import SettingsError
 from es_neardupe.groups import sizes
 from es_neardupe.server.client import Client, ForwardingClient

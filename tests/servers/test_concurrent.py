@@ -15,7 +15,7 @@ import pytest
 from server_tools import JSON, change, family, hits, make_index, ours, put, send, theirs, true_pairs, wait_until, words
 
 from es_neardupe import NearDupe, Settings
-from es_neardupe.commands.group.steps import GroupReport
+from es_neardupe.commands.group.report import GroupReport
 from es_neardupe.errors import LeaseHeld
 from es_neardupe.progress import Progress
 from es_neardupe.server.client import Client, path

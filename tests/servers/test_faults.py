@@ -59,7 +59,7 @@ from server_tools import (
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.commands.duplicates.request_json import example
-from es_neardupe.commands.group.steps import GroupReport
+from es_neardupe.commands.group.report import GroupReport
 from es_neardupe.errors import RequestError, Unreachable
 from es_neardupe.report_parts import EnrichReport
 from es_neardupe.server.client import Client

@@ -22,7 +22,7 @@ from duplicates_requests import pairs_request
 from server_tools import JSON, family, make_index, new_name, one_line, put, words
 
 from es_neardupe import NearDupe, Settings
-from es_neardupe.commands.moved.steps import moved_table
+from es_neardupe.commands.moved.report import moved_table
 from es_neardupe.server.client import Client, path
 
 TEXT, KEYWORD = {"type": "text"}, {"type": "keyword"}

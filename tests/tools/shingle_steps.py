@@ -17,7 +17,7 @@ from scheme_oracle import (
     oracle_units,
 )
 
-from es_neardupe.commands.shingles.steps import ShinglesReport
+from es_neardupe.commands.shingles.report import ShinglesReport
 from es_neardupe.keys.scheme import Scheme
 from es_neardupe.keys.unit import Unit
 

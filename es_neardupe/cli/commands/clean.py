@@ -28,7 +28,7 @@ from es_neardupe.options import DEFAULT_PREFIX
 from es_neardupe.wording import counted
 
 if TYPE_CHECKING:
-    from es_neardupe.commands.clean.steps import CleanReport
+    from es_neardupe.commands.clean.report import CleanReport
 
 
 @with_options_of(library)

@@ -16,7 +16,7 @@ from es_neardupe.options import DEFAULT_PREFIX
 from es_neardupe.wording import command, counted
 
 if TYPE_CHECKING:
-    from es_neardupe.commands.contained.steps import ContainedHit, ContainedReport
+    from es_neardupe.commands.contained.report import ContainedHit, ContainedReport
 
 
 @with_options_of(library)

@@ -18,7 +18,7 @@ from es_neardupe.options import DEFAULT_PREFIX, FoldAction
 from es_neardupe.wording import command, counted
 
 if TYPE_CHECKING:
-    from es_neardupe.commands.fold.steps import FoldReport
+    from es_neardupe.commands.fold.report import FoldReport
 
 
 _READERS = """\

@@ -40,7 +40,7 @@ from es_neardupe.wording import command, counted
 
 if TYPE_CHECKING:
     from es_neardupe.candidates.who_may_meet import ReadField
-    from es_neardupe.commands.group.steps import GroupReport
+    from es_neardupe.commands.group.report import GroupReport
     from es_neardupe.index.index import Index
     from es_neardupe.verification.facts import GroupFacts
     from es_neardupe.verification.match_rules import MatchRules

@@ -23,7 +23,7 @@ from es_neardupe.wording import command, counted
 if TYPE_CHECKING:
     from es_neardupe.candidates.detection import BandsByLengths
     from es_neardupe.commands.init.prepared_sample import PreparedSample
-    from es_neardupe.commands.init.steps import InitReport
+    from es_neardupe.commands.init.report import InitReport
     from es_neardupe.index.settings import Settings
     from es_neardupe.keys.prepare.preparation import Preparation
 

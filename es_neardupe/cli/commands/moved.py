@@ -34,7 +34,7 @@ from es_neardupe.options import DEFAULT_PREFIX, MAX_VERSIONS
 from es_neardupe.wording import counted
 
 if TYPE_CHECKING:
-    from es_neardupe.commands.moved.steps import MovedReport, NewPlace
+    from es_neardupe.commands.moved.report import MovedReport, NewPlace
 
 
 @with_options_of(library)
@@ -187,7 +187,7 @@ def _print_all(
     index: str, answers: Iterable[MovedReport], fields: Sequence[str], output: Path | None, as_json: bool
 ) -> None:
     """Print one line for each address as soon as its result is known, or write it to the table; then the counts."""
-    from es_neardupe.commands.moved.steps import moved_table
+    from es_neardupe.commands.moved.report import moved_table
 
     seen = _Seen()
     answers = seen.passing(answers, as_json)

@@ -18,7 +18,7 @@ from es_neardupe.options import DEFAULT_PREFIX, PipelineAction
 from es_neardupe.wording import command, counted
 
 if TYPE_CHECKING:
-    from es_neardupe.commands.pipeline.steps import PipelineReport
+    from es_neardupe.commands.pipeline.report import PipelineReport
 
 
 _STATES = {

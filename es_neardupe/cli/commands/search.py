@@ -21,7 +21,7 @@ from es_neardupe.options import DEFAULT_PREFIX
 from es_neardupe.wording import command, counted
 
 if TYPE_CHECKING:
-    from es_neardupe.commands.search.steps import SearchHit, SearchReport
+    from es_neardupe.commands.search.report import SearchHit, SearchReport
 
 
 _SHOWN = 80

@@ -23,7 +23,7 @@ from es_neardupe.options import DEFAULT_PREFIX
 from es_neardupe.wording import command, counted
 
 if TYPE_CHECKING:
-    from es_neardupe.commands.shingles.steps import ShinglesReport
+    from es_neardupe.commands.shingles.report import ShinglesReport
 
 
 _WAYS = "FILE (- is standard input), or INDEX ID"

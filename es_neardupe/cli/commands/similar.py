@@ -17,7 +17,7 @@ from es_neardupe.options import DEFAULT_PREFIX
 from es_neardupe.wording import counted
 
 if TYPE_CHECKING:
-    from es_neardupe.commands.similar.steps import SimilarReport
+    from es_neardupe.commands.similar.report import SimilarReport
 
 
 @with_options_of(library)

@@ -15,7 +15,7 @@ from es_neardupe.options import DEFAULT_PREFIX
 from es_neardupe.wording import counted
 
 if TYPE_CHECKING:
-    from es_neardupe.commands.what_if.steps import WhatIfReport
+    from es_neardupe.commands.what_if.report import WhatIfReport
 
 
 @with_options_of(library)

@@ -11,7 +11,7 @@ from es_neardupe import options
 from es_neardupe.progress import Progress, silent
 
 if TYPE_CHECKING:
-    from es_neardupe.commands.clean.steps import CleanReport
+    from es_neardupe.commands.clean.report import CleanReport
     from es_neardupe.index.index import Index
 
 
@@ -47,9 +47,9 @@ def clean(
     >>> report.documents, report.writes.written
     (9, 9)
     """
+    from es_neardupe.commands.clean.report import CleanReport
     from es_neardupe.commands.clean.steps import (
         Cleaning,
-        CleanReport,
         check_callers,
         check_migration,
         delete,
@@ -103,7 +103,6 @@ def clean(
     cleaning = Cleaning(index, batch, workers, progress)
     own = OwnPipelines(index)
     check_callers(own)
-    unfolded: tuple[str, ...] = ()
     deleted: tuple[str, ...] = (*hidden, *sidecars)
     if dry_run:
         deleted_pipelines = remove_pipelines(own, dry_client)

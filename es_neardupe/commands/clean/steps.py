@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from es_neardupe.errors import BeingMigrated, Forbidden, IndexUnusable, NameTaken, NotFound, NotInitialised
@@ -23,58 +23,17 @@ from es_neardupe.index.stored_fields import count_of, stored_fields, text_bytes
 from es_neardupe.index.target import IndexTarget, stored_settings
 from es_neardupe.options import Versions
 from es_neardupe.progress import Progress, tracked
-from es_neardupe.records import Action, Address, Hit, Reference, one_line
+from es_neardupe.records import Action, Address, Hit, Reference
 from es_neardupe.report_parts import WriteCounts
 from es_neardupe.server.bulk import BulkCounts, chunked, write
 from es_neardupe.server.client import JSON, Client, path
 from es_neardupe.server.documents import Documents
-from es_neardupe.server.dry_run import DryRunClient, ShownRequest
+from es_neardupe.server.dry_run import DryRunClient
 from es_neardupe.server.failures import Failure
 from es_neardupe.server.search import knows
 from es_neardupe.wording import command
 
 _ROUNDS = 5
-
-
-@dataclass(frozen=True)
-class CleanReport:
-    """Result of `clean`: ``documents`` is the sum of the writes."""
-
-    index: str
-    prepared: bool
-    """False: there was nothing to clean, because the index had no settings and no sidecar index."""
-    documents: int
-    """Documents that had the fields when the run read them."""
-    writes: WriteCounts
-    """``written``: documents from which the fields were removed."""
-    deleted_indices: tuple[str, ...]
-    """Hidden indices that were deleted: the registry of groups, the evidence of pairs, the sidecar indices, and with
-    ``decisions`` the decisions of reviewers."""
-    kept_decisions: int
-    """Decisions of reviewers that were kept, for when the index is prepared again."""
-    unfolded: tuple[str, ...]
-    """Concrete indices whose search pipeline of `fold` was removed."""
-    deleted_pipelines: tuple[str, ...]
-    """Ingest pipelines of `pipeline` that were deleted."""
-    mapped: tuple[str, ...]
-    """Fields that stay in the mapping, because no server can remove a field from a mapping."""
-    template: bool
-    """Whether an index template adds the fields to the next index of a data stream, or of an alias."""
-    dry_run: bool
-    seconds: float = field(compare=False)
-    requests: tuple[ShownRequest, ...] = ()
-    """The first write requests of a dry run, up to ``show_requests``."""
-
-    def __repr__(self) -> str:
-        return one_line(
-            self,
-            index=self.index,
-            prepared=self.prepared,
-            documents=self.documents,
-            cleaned=self.writes.written,
-            left=self.writes.left,
-            dry_run=self.dry_run,
-        )
 
 
 def left_in_mapping(index: Index) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from es_neardupe.progress import Progress, silent
 from es_neardupe.wording import option
 
 if TYPE_CHECKING:
-    from es_neardupe.commands.contained.steps import ContainedReport
+    from es_neardupe.commands.contained.report import ContainedReport
     from es_neardupe.index.index import Index
     from es_neardupe.records import Address
 
@@ -66,9 +66,9 @@ def contained(
     1001 contains the probe 0.9859
     1002 contains the probe 0.9859
     """
+    from es_neardupe.commands.contained.report import ContainedReport
     from es_neardupe.commands.contained.steps import (
         Comparer,
-        ContainedReport,
         IgnoredWords,
         described,
         detection,

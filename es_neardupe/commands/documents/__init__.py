@@ -13,7 +13,7 @@ from es_neardupe.options import DEFAULT_MAX_BUCKET
 from es_neardupe.run_options import READ_DEFAULTS, ReadOptions, on_engine
 
 if TYPE_CHECKING:
-    from es_neardupe.commands.documents.shares import DocumentsReport
+    from es_neardupe.commands.documents.report import DocumentsReport
     from es_neardupe.index.index import Index
 
 
@@ -59,7 +59,8 @@ def documents(
     from es_neardupe.candidates.memory_limit import MemoryLimit
     from es_neardupe.candidates.spill_to_disk import scratch
     from es_neardupe.candidates.who_may_meet import ReadField
-    from es_neardupe.commands.documents.shares import DocumentsReport, chunks_of_documents, shared_texts_meet_all
+    from es_neardupe.commands.documents.report import DocumentsReport
+    from es_neardupe.commands.documents.shares import chunks_of_documents, shared_texts_meet_all
     from es_neardupe.groups.rules import rules_of
     from es_neardupe.index.index import opened
     from es_neardupe.verification.criterion import match_criterion

@@ -12,7 +12,7 @@ from es_neardupe.options import FoldAction
 from es_neardupe.wording import option
 
 if TYPE_CHECKING:
-    from es_neardupe.commands.fold.steps import FoldReport
+    from es_neardupe.commands.fold.report import FoldReport
     from es_neardupe.index.index import Index
 
 
@@ -47,7 +47,8 @@ def fold(
     >>> news.fold().state
     'not folded'
     """
-    from es_neardupe.commands.fold.steps import FoldReport, checked, counted_documents
+    from es_neardupe.commands.fold.report import FoldReport
+    from es_neardupe.commands.fold.steps import checked, counted_documents
     from es_neardupe.index.index import opened
     from es_neardupe.index.on_server import folding
     from es_neardupe.index.permissions import check_sees_all

@@ -17,7 +17,7 @@ from es_neardupe.run_options import RUN_DEFAULTS, RunOptions, on_engine, tunable
 from es_neardupe.wording import option
 
 if TYPE_CHECKING:
-    from es_neardupe.commands.group.steps import GroupReport
+    from es_neardupe.commands.group.report import GroupReport
     from es_neardupe.index.index import Index
 
 

@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
-from es_neardupe.candidates.detection import Detection, UnsuitedTexts
+from es_neardupe.candidates.detection import Detection
 from es_neardupe.candidates.fingerprints import read_fingerprints
 from es_neardupe.candidates.join import with_passages
 from es_neardupe.candidates.spill_to_disk import Scratch
-from es_neardupe.candidates.unprepared import UnpreparedTexts, unfit_texts
+from es_neardupe.candidates.unprepared import unfit_texts
 from es_neardupe.candidates.who_may_meet import GroupRules
+from es_neardupe.commands.group.report import (
+    DecisionCounts,
+    GroupCounts,
+    GroupReport,
+    GroupScope,
+    GroupsLookedAt,
+    PairCounts,
+)
 from es_neardupe.errors import Forbidden, LeaseHeld, SettingsError
 from es_neardupe.groups.build import GroupingResult, LinkedClasses
 from es_neardupe.groups.decisions import PairDecisions, WaitingDecisions
 from es_neardupe.groups.incremental import GroupRun, RunScope, affected_pairs
 from es_neardupe.groups.registry import LastRun, Registry, mean_similarity, remembered
-from es_neardupe.groups.rules import RunRules
 from es_neardupe.groups.waiting import written_since_enrich
 from es_neardupe.groups.write import write_groups
 from es_neardupe.index import queries
@@ -28,17 +35,9 @@ from es_neardupe.index.runs.lease import Lease
 from es_neardupe.index.storage.change_feed import ChangeFeed, Consumer
 from es_neardupe.index.storage.interface import GroupIdsWritten
 from es_neardupe.keys.unit import Unit
-from es_neardupe.records import Outcome, one_line
-from es_neardupe.report_parts import (
-    DecisionCounts,
-    GroupCounts,
-    GroupScope,
-    GroupsLookedAt,
-    PairCounts,
-    WriteCounts,
-)
+from es_neardupe.records import Outcome
+from es_neardupe.report_parts import WriteCounts
 from es_neardupe.server.bulk import BulkCounts
-from es_neardupe.server.dry_run import ShownRequest
 from es_neardupe.similarity.measure import SETS
 from es_neardupe.verification.boilerplate import Boilerplate, boilerplate, groups_held
 from es_neardupe.verification.common_shingles import CommonShinglesUsed, effect, store_list, used
@@ -47,53 +46,6 @@ from es_neardupe.verification.facts import GroupFacts, facts_in_groups
 from es_neardupe.verification.match_rules import MatchRules
 from es_neardupe.verification.verified_pairs import verified_pairs
 from es_neardupe.verification.verify import Verified
-
-
-@dataclass(frozen=True)
-class GroupReport:
-    """Result of a run: ``affected = untouched + corrupt`` + the sum of the writes.
-
-    In the whole index, ``documents = grouped + alone + untouched + corrupt``.
-    """
-
-    index: str
-    scheme: str
-    rules: RunRules
-    """All rules in force, given or from the last run; ``str`` gives them in one line."""
-    detection: Detection
-    common: CommonShinglesUsed | None
-    """With ``ignore_common``: the ignored shingles."""
-    boilerplate: Boilerplate
-    """The clusters that only boilerplate holds together, of the documents that the run processed."""
-    unprepared: UnpreparedTexts | None
-    """Random documents with texts of a kind that should be prepared; None if there is none."""
-    unsuited: UnsuitedTexts | None
-    """Documents that are too short or too long for the keys; None if these suit all lengths."""
-    scope: GroupScope
-    pairs: PairCounts
-    decisions: DecisionCounts
-    """All 0 with ``ignore_reviews``."""
-    groups: GroupCounts
-    writes: WriteCounts
-    evidence: EvidenceReport | None
-    """The stored evidence; None without ``evidence``, and in a dry run."""
-    dry_run: bool
-    seconds: float = field(compare=False)
-    requests: tuple[ShownRequest, ...] = ()
-    """With ``show_requests``: the first write requests of a dry run."""
-    tuned: Mapping[str, Mapping[str, str | None]] | None = None
-    """With ``tune``: index -> the settings that were changed during the run, with their restored values."""
-
-    def __repr__(self) -> str:
-        return one_line(
-            self,
-            index=self.index,
-            groups=self.groups.count,
-            grouped=self.groups.grouped,
-            matches=self.pairs.matches,
-            written=self.writes.written,
-            dry_run=self.dry_run,
-        )
 
 
 def check_permissions(index: Index, *, dry_run: bool) -> None:

@@ -14,7 +14,7 @@ from es_neardupe.wording import option
 
 if TYPE_CHECKING:
     from es_neardupe.commands.groups.keep import SuggestKeepReport
-    from es_neardupe.commands.groups.steps import GroupsReport
+    from es_neardupe.commands.groups.report import GroupsReport
     from es_neardupe.groups.registry import GroupRecord
     from es_neardupe.index.index import Index
 
@@ -59,7 +59,8 @@ def groups(
     ...     print(group.principal.id, [member.id for member in group.members], group.size)
     1004 ['1004', '1001', '1003', '1002'] 4
     """
-    from es_neardupe.commands.groups.steps import GroupsReport, with_fields
+    from es_neardupe.commands.groups.report import GroupsReport
+    from es_neardupe.commands.groups.steps import with_fields
     from es_neardupe.groups.read import known_records, matching_record, read_groups
     from es_neardupe.index.index import opened
     from es_neardupe.index.shown_fields import shown_fields

@@ -11,7 +11,7 @@ from es_neardupe import options
 from es_neardupe.errors import NotFound
 
 if TYPE_CHECKING:
-    from es_neardupe.commands.init.steps import InitReport
+    from es_neardupe.commands.init.report import InitReport
     from es_neardupe.index.index import Index
     from es_neardupe.index.settings import Settings
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,16 +12,16 @@ import numpy as np
 from es_neardupe.candidates.detection import (
     BandsByLengths,
     TextLength,
-    UnsuitedTexts,
     bands_by_lengths,
     default_lengths,
     settings_by_lengths,
     unsuited_lengths,
 )
 from es_neardupe.candidates.random_texts import random_texts
-from es_neardupe.candidates.unprepared import UnpreparedTexts, unprepared_texts
-from es_neardupe.candidates.unrelated import UnrelatedCandidates, unrelated_candidates
-from es_neardupe.commands.init.prepared_sample import PreparedSample, prepared_sample
+from es_neardupe.candidates.unprepared import unprepared_texts
+from es_neardupe.candidates.unrelated import unrelated_candidates
+from es_neardupe.commands.init.prepared_sample import prepared_sample
+from es_neardupe.commands.init.report import InitReport, Sampling
 from es_neardupe.errors import (
     Forbidden,
     IndexUnusable,
@@ -55,10 +55,9 @@ from es_neardupe.index.target import (
 from es_neardupe.keys.scheme import MAX_SAMPLE_MOD
 from es_neardupe.keys.shingles import features, token_hashes
 from es_neardupe.options import MeasureName, Versions
-from es_neardupe.records import Hit, one_line
+from es_neardupe.records import Hit
 from es_neardupe.server.client import path
 from es_neardupe.server.documents import Documents
-from es_neardupe.server.dry_run import ShownRequest
 from es_neardupe.server.search import fetch_portions
 from es_neardupe.wording import command, counted, option
 
@@ -71,101 +70,6 @@ _NO_FIELDS = {
 
 _SAMPLE = 500
 """Random documents whose lengths decide the modulus of sampled keys."""
-
-
-@dataclass(frozen=True)
-class Sampling:
-    """The modulus chosen for sampled keys, and the figures it was chosen by."""
-
-    sample_mod: int
-    wanted: int
-    """Sampled keys that a document of mean length should have."""
-    documents: int
-    """Random documents with words that were read."""
-    mean_words: float
-    mean_shingles: float
-    """Mean number of different shingles."""
-    without: float
-    """Expected share of these documents that get no sampled key: `contained` cannot find them."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class InitReport:
-    """Result of `init`."""
-
-    index: str
-    indices: tuple[str, ...]
-    created: bool = False
-    prepared: tuple[str, ...] = ()
-    """Concrete indices whose mapping was changed in this run; the others were up to date."""
-    scheme: str
-    fields: tuple[str, ...]
-    threshold: float
-    bands: int
-    rows: int
-    agree: int
-    """Bands that a candidate pair shares."""
-    detection: float
-    """Probability that a pair exactly at the threshold becomes a candidate."""
-    sample_mod: int
-    """One in this many shingles becomes a sampled key; 0: no sampled keys."""
-    group_field: str | None
-    """The field with a copy of the group id."""
-    versions: str
-    """Who sets the versions of the documents, ``internal`` or ``external``."""
-    sampling: Sampling | None = None
-    """How ``sample_mod`` was chosen; None if it was given or already stored."""
-    by_lengths: BandsByLengths | None = None
-    """With ``measure``: what the bands find, for the lengths of the texts."""
-    preparation: PreparedSample | None = None
-    """What is left of the texts of random documents, with examples; None if texts are not prepared."""
-    unrelated: UnrelatedCandidates | None = None
-    """How many of a million unrelated texts become candidates; None if this user may not read documents, and for a new
-    index with bands for short texts."""
-    unsuited: UnsuitedTexts | None = None
-    """Random documents that are too short or too long for the keys; None if these suit all lengths, or if this user may
-    not read documents."""
-    unprepared: UnpreparedTexts | None = None
-    """Random documents with texts of a kind that should be prepared; None if there is none."""
-    skipped: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Join field -> the relations whose documents are not processed."""
-    rolls_over: bool = False
-    """Whether the name is a data stream or an alias with a write index: it gets new indices by rollover."""
-    next_prepared: bool | None = None
-    """Whether an index template gives the next of these indices the same fields and settings; None: unknown."""
-    template: Mapping[str, Any] | None = None
-    """With ``template``: the body of a component template. It is not sent to the server."""
-    sidecars: tuple[str, ...] = ()
-    """The sidecar indices; empty if keys are stored in the documents."""
-    write_group: bool = False
-    """Whether group ids are written into the documents in addition to the sidecar indices."""
-    dry_run: bool
-    requests: tuple[ShownRequest, ...] = ()
-    """The first write requests of a dry run, up to ``show_requests``."""
-
-    def chosen(self, settings: Settings) -> Settings:
-        """The given settings with those that were chosen or kept."""
-        return replace(
-            settings,
-            threshold=self.threshold,
-            bands=self.bands,
-            rows=self.rows,
-            agree=self.agree,
-            sample_mod=self.sample_mod,
-            group_field=self.group_field,
-            measure=settings.measure if self.by_lengths is None else self.by_lengths.measure,
-            min=settings.min if self.by_lengths is None else self.by_lengths.min,
-        )
-
-    def __repr__(self) -> str:
-        return one_line(
-            self,
-            index=self.index,
-            scheme=self.scheme,
-            threshold=self.threshold,
-            detection=self.detection,
-            dry_run=self.dry_run,
-        )
 
 
 def check_options(

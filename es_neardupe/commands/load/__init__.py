@@ -16,7 +16,7 @@ from es_neardupe.run_options import WRITE_DEFAULTS, WriteOptions, tunable
 from es_neardupe.wording import option
 
 if TYPE_CHECKING:
-    from es_neardupe.commands.load.records import LoadReport
+    from es_neardupe.commands.load.report import LoadReport
     from es_neardupe.incoming.matches import ScreenReport
     from es_neardupe.index.index import Index
     from es_neardupe.readers.files import Problem

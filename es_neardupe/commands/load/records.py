@@ -12,11 +12,12 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from es_neardupe.candidates.detection import UnsuitedTexts, unsuited_lengths, unsuited_texts
-from es_neardupe.candidates.unprepared import UnpreparedTexts, beginning_of, unprepared_texts
+from es_neardupe.candidates.unprepared import beginning_of, unprepared_texts
+from es_neardupe.commands.load.report import LoadReport, LoadScope
 from es_neardupe.commands.load.skipped import SkippedRecords
 from es_neardupe.display_text import beginning
 from es_neardupe.errors import InputError
-from es_neardupe.incoming.matches import ScreenCounts, ScreenReport
+from es_neardupe.incoming.matches import ScreenReport
 from es_neardupe.incoming.screen import Screen
 from es_neardupe.incoming.writes import ChooseGroups, Incoming, Piece, first_fields, of_their_own
 from es_neardupe.index.document_text import fingerprint_sources, has_any, values_of
@@ -33,11 +34,11 @@ from es_neardupe.options import DEFAULT_MAX_CHARS
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.readers.files import FileRecord, Problem
 from es_neardupe.readers.streams import Reading
-from es_neardupe.records import Action, Address, Outcome, one_line
-from es_neardupe.report_parts import FingerprintWrites, LoadScope
+from es_neardupe.records import Action, Address, Outcome
+from es_neardupe.report_parts import FingerprintWrites
 from es_neardupe.server.bulk import TOO_LARGE, BulkCounts, chunked, larger_than_accepted, write
 from es_neardupe.server.client import Client
-from es_neardupe.server.dry_run import DryRunClient, ShownRequest
+from es_neardupe.server.dry_run import DryRunClient
 from es_neardupe.server.failures import Failure
 from es_neardupe.server.numbers import document_json, loads
 from es_neardupe.server.request_sizes import size_of
@@ -54,34 +55,6 @@ _NO_MATCH = "it matches a document of the same files, which was not written: loa
 _CHUNK = 256
 _CHUNK_SIZE = 2**24
 """Total size of the records at which a chunk is complete, so that large ones are not collected in memory."""
-
-
-@dataclass(frozen=True)
-class LoadReport:
-    """Result of `load`: lines by their outcome; see `LoadScope`."""
-
-    index: str
-    scheme: str
-    scope: LoadScope
-    writes: FingerprintWrites
-    dry_run: bool
-    seconds: float = field(compare=False)
-    unprepared: UnpreparedTexts | None = None
-    """The first documents with texts of a kind that should be prepared; None if there is none."""
-    requests: tuple[ShownRequest, ...] = ()
-    """The first write requests of a dry run, up to ``show_requests``."""
-    tuned: Mapping[str, Mapping[str, str | None]] | None = None
-    """With ``tune``: index -> the settings that were lowered, with their restored values."""
-    unsuited: UnsuitedTexts | None = None
-    """Documents of the index that are too short or too long for the keys, in a dry run of those that it would write;
-    None if the keys suit all lengths."""
-    screened: ScreenCounts | None = None
-    """With ``on_match``: the documents by the result of their comparison."""
-    pipelines: tuple[str, ...] = ()
-    """Ingest pipelines of the index that can have changed the texts: the next `enrich` reads the documents again."""
-
-    def __repr__(self) -> str:
-        return one_line(self, index=self.index, read=self.scope.read, written=self.writes.written, dry_run=self.dry_run)
 
 
 @dataclass(frozen=True, kw_only=True)

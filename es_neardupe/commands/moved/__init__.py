@@ -11,7 +11,7 @@ import typer
 from es_neardupe import options
 
 if TYPE_CHECKING:
-    from es_neardupe.commands.moved.steps import MovedReport
+    from es_neardupe.commands.moved.report import MovedReport
     from es_neardupe.index.index import Index
 
 

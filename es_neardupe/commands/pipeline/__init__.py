@@ -12,7 +12,7 @@ from es_neardupe.options import PipelineAction
 from es_neardupe.wording import option
 
 if TYPE_CHECKING:
-    from es_neardupe.commands.pipeline.steps import PipelineReport
+    from es_neardupe.commands.pipeline.report import PipelineReport
     from es_neardupe.index.index import Index
 
 
@@ -50,7 +50,8 @@ def pipeline(
     >>> news.pipeline(action="remove").state
     'none'
     """
-    from es_neardupe.commands.pipeline.steps import Done, PipelineReport, check, install, remove
+    from es_neardupe.commands.pipeline.report import PipelineReport
+    from es_neardupe.commands.pipeline.steps import Done, check, install, remove
     from es_neardupe.index.index import opened, opened_inline
     from es_neardupe.index.on_server.ingest_pipeline import OwnPipelines
     from es_neardupe.server.dry_run import DryRunClient

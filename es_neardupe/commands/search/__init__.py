@@ -10,7 +10,7 @@ import typer
 from es_neardupe import options
 
 if TYPE_CHECKING:
-    from es_neardupe.commands.search.steps import SearchReport
+    from es_neardupe.commands.search.report import SearchReport
     from es_neardupe.index.index import Index
 
 
@@ -55,7 +55,8 @@ def search(
     ...     print(hit.id, hit.near_copies, hit.fields["title"])
     1004 3 HARBOUR BRIDGE CLOSED
     """
-    from es_neardupe.commands.search.steps import SearchReport, checked, copy_of, hit_of, with_related
+    from es_neardupe.commands.search.report import SearchReport
+    from es_neardupe.commands.search.steps import checked, copy_of, hit_of, with_related
 
     index, request = checked(index, text, query=query, size=size, start=start, fields=fields, expand=expand)
     page = index.storage.collapse(request)

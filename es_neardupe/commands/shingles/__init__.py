@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from es_neardupe.errors import InputError
 
 if TYPE_CHECKING:
-    from es_neardupe.commands.shingles.steps import ShinglesReport
+    from es_neardupe.commands.shingles.report import ShinglesReport
     from es_neardupe.index.index import Index
     from es_neardupe.keys.scheme import Scheme
     from es_neardupe.records import Address

@@ -9,7 +9,7 @@ from es_neardupe.keywords import Unpack, with_defaults
 from es_neardupe.match_options import MATCH_DEFAULTS, MatchOptions, Maximum
 
 if TYPE_CHECKING:
-    from es_neardupe.commands.similar.steps import SimilarReport
+    from es_neardupe.commands.similar.report import SimilarReport
     from es_neardupe.index.index import Index
     from es_neardupe.records import Address
 
@@ -45,11 +45,11 @@ def similar(
     1001 0.7835 Harbour bridge closed until October
     """
     from es_neardupe.candidates.detection import Detection, TextLength
+    from es_neardupe.commands.similar.report import SimilarReport
     from es_neardupe.commands.similar.steps import (
         ROUNDS,
         CandidateHits,
         Lookup,
-        SimilarReport,
         compared_probe,
         documents_allowed,
         with_stored_keys,

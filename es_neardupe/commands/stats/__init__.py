@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from es_neardupe.commands.stats.counts import StatsReport
+    from es_neardupe.commands.stats.report import StatsReport
     from es_neardupe.index.index import Index
 
 
@@ -39,13 +39,8 @@ def stats(
     >>> report.scope.documents, report.scope.unprocessed, report.groups.count, report.groups.largest
     (9, 0, 1, 4)
     """
-    from es_neardupe.commands.stats.counts import (
-        GroupSizes,
-        StatsReport,
-        bytes_per_document,
-        documents_in_scope,
-        largest_buckets,
-    )
+    from es_neardupe.commands.stats.counts import bytes_per_document, documents_in_scope, largest_buckets
+    from es_neardupe.commands.stats.report import GroupSizes, StatsReport
     from es_neardupe.groups.sizes import group_sizes
     from es_neardupe.index.index import opened
 

@@ -11,7 +11,7 @@ from threading import Event
 
 from es_neardupe.commands.enrich import enrich
 from es_neardupe.commands.group import group
-from es_neardupe.commands.group.steps import GroupReport
+from es_neardupe.commands.group.report import GroupReport
 from es_neardupe.errors import (
     BeingMigrated,
     Conflict,

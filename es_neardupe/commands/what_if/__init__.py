@@ -14,7 +14,7 @@ from es_neardupe.progress import Progress, silent
 from es_neardupe.wording import option
 
 if TYPE_CHECKING:
-    from es_neardupe.commands.what_if.steps import WhatIfReport
+    from es_neardupe.commands.what_if.report import WhatIfReport
     from es_neardupe.index.index import Index
 
 
@@ -54,7 +54,8 @@ def what_if(
     0.7 2 6
     0.9 1 2
     """
-    from es_neardupe.commands.what_if.steps import WhatIfReport, last_rules, statistics
+    from es_neardupe.commands.what_if.report import WhatIfReport
+    from es_neardupe.commands.what_if.steps import last_rules, statistics
     from es_neardupe.index.index import opened
     from es_neardupe.index.permissions import check_sees_all
     from es_neardupe.verification.criterion import check_min

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from es_neardupe.candidates.detection import Detection
 from es_neardupe.candidates.fingerprints import read_fingerprints
 from es_neardupe.candidates.who_may_meet import GroupRules
+from es_neardupe.commands.what_if.report import Threshold
 from es_neardupe.errors import IndexUnusable
 from es_neardupe.groups.build import link, new_groupings
 from es_neardupe.groups.decisions import Decisions, PairDecisions
@@ -19,66 +20,10 @@ from es_neardupe.index.index import Index
 from es_neardupe.keys.arrays import Bytes, Ints
 from es_neardupe.options import Linkage
 from es_neardupe.progress import Progress
-from es_neardupe.records import one_line
 from es_neardupe.verification.criterion import MatchCriterion, match_criterion
 from es_neardupe.verification.verified_pairs import verified_pairs
 from es_neardupe.verification.verify import Verified
 from es_neardupe.wording import command
-
-
-@dataclass(frozen=True)
-class Threshold:
-    """The groups that `group` would make with another ``min``, compared with the stored ones."""
-
-    min: float
-    groups: int
-    """Of two documents or more."""
-    grouped: int
-    """Documents in these groups."""
-    largest: int
-    joined: int
-    """Documents that are in no group now, and would be in one."""
-    left: int
-    """Documents that are in a group now, and would be in none."""
-    moved: int
-    """Documents that would be in a group with another id than now."""
-    detection: Detection
-
-
-@dataclass(frozen=True)
-class WhatIfReport:
-    """Simulated groups. All other rules are those of the last run: measure, ``max``, scope, window and principal."""
-
-    index: str
-    scheme: str
-    measure: str
-    min: float
-    """Minimum of the last run."""
-    max: float
-    linkage: str
-    documents: int
-    """Enriched documents."""
-    corrupt: int
-    """Of these, documents with unreadable keys: in no group before and after."""
-    groups: int
-    """Stored groups of two or more documents, without the ``corrupt`` ones."""
-    grouped: int
-    largest: int
-    candidates: int
-    """Candidate pairs of distinct texts."""
-    unprocessed: int
-    """Documents without a fingerprint of the index's scheme, which are in no group."""
-    thresholds: tuple[Threshold, ...]
-    seconds: float = field(compare=False)
-
-    def __repr__(self) -> str:
-        return one_line(
-            self,
-            index=self.index,
-            groups=self.groups,
-            grouped=self.grouped,
-            thresholds=[one.min for one in self.thresholds],
-        )
 
 
 @dataclass(frozen=True)

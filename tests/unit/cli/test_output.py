@@ -22,7 +22,7 @@ from es_neardupe.candidates.detection import Detection, DetectionCase
 from es_neardupe.cli import output
 from es_neardupe.cli.messages import say_measure, warn_of_detection, warn_of_empty
 from es_neardupe.cli.output import ask, print_json, print_lines, print_table, printable, say, show, warn
-from es_neardupe.commands.similar.steps import SimilarHit, SimilarReport
+from es_neardupe.commands.similar.report import SimilarHit, SimilarReport
 from es_neardupe.display_text import score_text, validation_message, without_passwords
 from es_neardupe.errors import InputError
 from es_neardupe.json_results import similar_json

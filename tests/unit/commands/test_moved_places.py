@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 
 from es_neardupe.cli.output import print_csv, without_controls
 from es_neardupe.commands.moved import documents
-from es_neardupe.commands.moved.steps import NewPlace, in_order
+from es_neardupe.commands.moved.report import NewPlace
+from es_neardupe.commands.moved.steps import in_order
 from es_neardupe.errors import SettingsError
 from es_neardupe.tables import Table
 

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from es_neardupe.commands.stats.counts import GroupSizes
+from es_neardupe.commands.stats.report import GroupSizes
 from es_neardupe.json_results import plain
 from es_neardupe.records import one_line
 from es_neardupe.report_parts import FingerprintWrites, WriteCounts

@@ -20,7 +20,8 @@ from opensearchpy.helpers.actions import expand_action as expand_for_opensearch
 from opensearchpy.serializer import JSONSerializer
 from unit_tools import AT, SETTINGS, FakeClient, index_of
 
-from es_neardupe.commands.load.records import LoadOptions, LoadReport, LoadRun, load_records
+from es_neardupe.commands.load.records import LoadOptions, LoadRun, load_records
+from es_neardupe.commands.load.report import LoadReport
 from es_neardupe.errors import InputError, SettingsError
 from es_neardupe.incoming import writes
 from es_neardupe.incoming.writes import fingerprinted_actions, of_their_own

@@ -11,8 +11,8 @@ import pytest
 from page_reader import NASTY, Reader
 
 from es_neardupe.commands.decide import Contradiction, DecisionReport
-from es_neardupe.commands.search.steps import Copy, SearchHit, SearchReport
-from es_neardupe.commands.stats.counts import StatsScope
+from es_neardupe.commands.search.report import Copy, SearchHit, SearchReport
+from es_neardupe.commands.stats.report import StatsScope
 from es_neardupe.groups.decisions import Decision, DecisionPage, Verdict
 from es_neardupe.groups.heaviest import HeaviestDifference
 from es_neardupe.groups.listing import GroupCount, GroupFilter, GroupOrder, GroupOverview, GroupPage, QueuePlace

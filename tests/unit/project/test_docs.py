@@ -25,8 +25,8 @@ from es_neardupe.cli.app import app
 from es_neardupe.commands.audit.report import AuditReport, LostPairs, MissedPair, Recall, RecallPart
 from es_neardupe.commands.bands import bands
 from es_neardupe.commands.bands.report import BandsReport
-from es_neardupe.commands.clean.steps import CleanReport
-from es_neardupe.commands.contained.steps import ContainedHit, ContainedReport, SampledDetection
+from es_neardupe.commands.clean.report import CleanReport
+from es_neardupe.commands.contained.report import ContainedHit, ContainedReport, SampledDetection
 from es_neardupe.commands.distribution.report import (
     CrossValidation,
     Distribution,
@@ -42,38 +42,34 @@ from es_neardupe.commands.distribution.report import (
     ThresholdLevel,
 )
 from es_neardupe.commands.doctor.checks import Check
-from es_neardupe.commands.documents.shares import DocumentsReport
-from es_neardupe.commands.fold.steps import FoldReport
-from es_neardupe.commands.group.steps import GroupReport
-from es_neardupe.commands.init.steps import InitReport
-from es_neardupe.commands.load.records import LoadReport
+from es_neardupe.commands.documents.report import DocumentsReport
+from es_neardupe.commands.fold.report import FoldReport
+from es_neardupe.commands.group.report import (
+    DecisionCounts,
+    GroupCounts,
+    GroupReport,
+    GroupScope,
+    GroupsLookedAt,
+    PairCounts,
+)
+from es_neardupe.commands.init.report import InitReport
+from es_neardupe.commands.load.report import LoadReport, LoadScope
 from es_neardupe.commands.migrate.report import MigrateReport, MigrateWrites
-from es_neardupe.commands.moved.steps import MovedReport, NewPlace
-from es_neardupe.commands.pipeline.steps import PipelineReport
-from es_neardupe.commands.search.steps import Copy, SearchHit, SearchReport
+from es_neardupe.commands.moved.report import MovedReport, NewPlace
+from es_neardupe.commands.pipeline.report import PipelineReport
+from es_neardupe.commands.search.report import Copy, SearchHit, SearchReport
 from es_neardupe.commands.shingles import shingles_of
-from es_neardupe.commands.shingles.steps import ShinglesReport
-from es_neardupe.commands.similar.steps import SimilarHit, SimilarReport
-from es_neardupe.commands.stats.counts import GroupSizes, LargestBuckets, StatsReport, StatsScope
+from es_neardupe.commands.shingles.report import ShinglesReport
+from es_neardupe.commands.similar.report import SimilarHit, SimilarReport
+from es_neardupe.commands.stats.report import GroupSizes, LargestBuckets, StatsReport, StatsScope
 from es_neardupe.commands.version import VersionReport
 from es_neardupe.commands.watch.rounds import Round, RoundPairs, RoundScope, RoundWrites
-from es_neardupe.commands.what_if.steps import Threshold, WhatIfReport
+from es_neardupe.commands.what_if.report import Threshold, WhatIfReport
 from es_neardupe.groups.compare_groupings import GroupChanges
 from es_neardupe.json_results import plain, similar_json
 from es_neardupe.options import PRESETS_IN_WORDS
 from es_neardupe.records import State
-from es_neardupe.report_parts import (
-    DecisionCounts,
-    EnrichReport,
-    EnrichScope,
-    FingerprintWrites,
-    GroupCounts,
-    GroupScope,
-    GroupsLookedAt,
-    LoadScope,
-    PairCounts,
-    WriteCounts,
-)
+from es_neardupe.report_parts import EnrichReport, EnrichScope, FingerprintWrites, WriteCounts
 from es_neardupe.server.login.resolve import _PROFILE_TYPES, own_source, usual_sources
 from es_neardupe.signatures import signature_of
 from es_neardupe.similarity.comparison import Block, CompareReport, Difference, Matched
