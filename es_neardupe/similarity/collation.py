@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum
 
 import numpy as np
+from rapidfuzz.distance import Levenshtein
 
 from es_neardupe.errors import SettingsError
 from es_neardupe.keys.arrays import U64, Flags, Ints
@@ -34,6 +35,10 @@ MAX_TEXTS = 201
 
 MAX_WORDS = 500_000
 """Maximum number of words of all distinct texts together. Texts beyond it are left out; the reference never is."""
+
+_EDITED = 1_000
+"""Maximum number of differing words of two texts with moved passages that are also compared word by word. It bounds
+time and memory."""
 
 _RARE = 0.05
 """Maximum share of the texts that have a rare value."""
@@ -162,7 +167,7 @@ def collate(texts: Sequence[str | PlacedText], *, passage: int = DEFAULT_MIN_WOR
     rows, left_out = _rows(hashes)
     distinct = [hashes[row[0]] for row in rows]
     sides = tuple(side_of(str(row[0]), texts[row[0]]) for row in rows)
-    differing = [changes(distinct[0], other, _in_order(literal(distinct[0], other, passage))) for other in distinct]
+    differing = [changes(distinct[0], other, _passages(distinct[0], other, passage)) for other in distinct]
     short, long = [], []
     for side, found in zip(sides, differing, strict=True):
         for one in found:
@@ -205,11 +210,43 @@ def _rows(hashes: Sequence[U64]) -> tuple[tuple[tuple[int, ...], ...], tuple[int
     return tuple(map(tuple, rows.values())), tuple(left_out)
 
 
-def _in_order(found: Alignment) -> Alignment:
-    """The passages that follow each other in both texts, with as many words as possible."""
-    blocks = found.blocks
+def _passages(a: U64, b: U64, minimum: int) -> Alignment:
+    """The passages that follow each other in both texts, with as many words as possible.
+
+    In a text that repeats its blocks, the longest passage is often that of a block and of the one after it: then a
+    single word would move all blocks after it. So what both texts begin and end with is cut off first. If passages
+    between seem to be moved, those between the fewest differing words are taken instead, if they have more words.
+    """
+    first = _common(a, b, minimum)
+    last = _common(a[first:][::-1], b[first:][::-1], minimum)
+    size_a, size_b = len(a) - last, len(b) - last
+    middle = a[first:size_a], b[first:size_b]
+    tiles = literal(*middle, minimum).blocks
+    inner = _in_order(tiles)
+    if len(inner) < len(tiles):
+        others = max(map(len, middle)) - _words(inner)
+        inner = max(inner, _edited(*middle, minimum, min(others, _EDITED)), key=_words)
+    ends = np.array([(0, 0, first), (size_a, size_b, last)], np.int64)
+    blocks = np.concatenate((ends[:1], np.add(inner, (first, first, 0)), ends[1:]))
+    return Alignment((len(a), len(b)), _words(blocks), blocks[blocks[:, 2] > 0])
+
+
+def _words(blocks: Ints) -> int:
+    return int(blocks[:, 2].sum())
+
+
+def _common(a: U64, b: U64, minimum: int) -> int:
+    """The number of words that both texts begin with; 0 for fewer than ``minimum``."""
+    size = min(len(a), len(b))
+    different = np.flatnonzero(a[:size] != b[:size])
+    words = int(different[0]) if different.size else size
+    return words if words >= minimum else 0
+
+
+def _in_order(blocks: Ints) -> Ints:
+    """The blocks that follow each other in both texts, with as many words as possible."""
     if (np.diff(blocks[:, 1]) > 0).all():
-        return found
+        return blocks
     # Best chains by the place in b of their last block: later places only with more words.
     places: list[int] = []
     best: list[tuple[int, int]] = []
@@ -227,7 +264,16 @@ def _in_order(found: Alignment) -> Alignment:
     while last >= 0:
         chosen.append(last)
         last = before[last]
-    return replace(found, blocks=blocks[chosen[::-1]])
+    return blocks[chosen[::-1]]
+
+
+def _edited(a: U64, b: U64, minimum: int, limit: int) -> Ints:
+    """The blocks of at least ``minimum`` words between the fewest words that differ (Levenshtein 1966); none if these
+    are more than ``limit``."""
+    words = a.tolist(), b.tolist()
+    distance = Levenshtein.distance(*words, score_cutoff=limit)
+    found = Levenshtein.opcodes(*words, score_hint=distance).as_matching_blocks() if distance <= limit else []
+    return np.array([one for one in found if one.size >= minimum], np.int64).reshape(-1, 3)
 
 
 def _united(ranges: Iterable[Range]) -> list[Range]:

@@ -164,6 +164,45 @@ def test_a_moved_passage_is_nothing_and_added() -> None:
     assert found.cell(1, 2).text == one
 
 
+@st.composite
+def edited_repetitions(draw: st.DrawFn) -> tuple[list[str], list[str], int, int, int]:
+    """The words of a text that repeats a block, and of the same with one word inserted, removed or replaced; where, and
+    the number of words there."""
+    text = words("block", draw(st.integers(2, 60))) * draw(st.integers(2, 8))
+    at, removed, added = draw(st.integers(0, len(text) - 1)), *draw(st.sampled_from([(0, 1), (1, 0), (1, 1)]))
+    return text, [*text[:at], *["other"] * added, *text[at + removed :]], at, removed, added
+
+
+@given(edited_repetitions())
+def test_one_word_in_repeated_blocks_is_one_place(drawn: tuple[list[str], list[str], int, int, int]) -> None:
+    text, edited, at, removed, added = drawn
+    for texts, sizes in (((text, edited), (removed, added)), ((edited, text), (added, removed))):
+        joined = [" ".join(one) for one in texts]
+        found = collate(joined)
+        check(joined, found)
+        assert [one.words for one in found.places] == [(at, at + sizes[0])]
+        assert found.cell(1, 1).words == (at, at + sizes[1])
+
+
+def test_several_words_in_repeated_blocks_are_places() -> None:
+    text = words("block", 200) * 9
+    for changed in ([272, 571, 1130], [221, 332, 776, 1196, 1776], [342, 470, 622, 965, 1361, 1537]):
+        edited = [one for number, word in enumerate(text) for one in [word] + ["inserted"] * (number in changed)]
+        texts = [" ".join(text), " ".join(edited)]
+        found = collate(texts)
+        check(texts, found)
+        assert [(one.words, found.cell(1, one.number).text) for one in found.places] == [
+            ((at + 1, at + 1), "inserted") for at in changed
+        ]
+
+
+def test_moved_blocks_of_repetitions_stay_moved() -> None:
+    block, other = " ".join(words("block", 60)), " ".join(words("other", 40))
+    found = collate([f"{other} {block} {block} {block}", f"{block} {block} {block} {other}"])
+    assert [found.cell(1, place.number).kind for place in found.places] == [CellKind.NOTHING, CellKind.ADDED]
+    assert found.cell(1, 2).text == other
+
+
 def test_what_exceeds_the_limits_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(SettingsError, match="1 to 201 texts, not 202"):
         collate([""] * 202)
