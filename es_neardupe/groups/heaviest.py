@@ -20,12 +20,12 @@ from es_neardupe.server.bulk import chunked
 from es_neardupe.server.responses import hit_of
 from es_neardupe.server.search import find
 from es_neardupe.similarity.collation import collate
-from es_neardupe.similarity.weighed_places import FACTS, LAYOUT, PASSAGE, WORDS, heaviest_first, weighed_places
+from es_neardupe.similarity.weighed_places import LAYOUT, PLACE_KINDS, heaviest_first, weighed_places
 
 COPIES, UNKNOWN = "copies", "unknown"
 """Exact copies; texts that are too long, deleted or changed."""
 
-KINDS = (*FACTS, PASSAGE, WORDS, LAYOUT, COPIES)
+KINDS = (*PLACE_KINDS, COPIES)
 """Kinds by which groups can be filtered."""
 
 _WORDS = 20_000

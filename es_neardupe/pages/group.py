@@ -35,6 +35,7 @@ from es_neardupe.similarity.collation import MAX_WORDS
 from es_neardupe.similarity.weighed_places import (
     FACTS,
     LAYOUT,
+    PLACE_KINDS,
     WORDS,
     PlaceReading,
     WeighedPlace,
@@ -224,7 +225,7 @@ def _values(site: Site, texts: CollatedTexts, findings: GroupFindings) -> dict[s
         "only_layout": bool(layout) and not rows,
         "in_order": [one for place, one in marked if place.place.number == one.number],
         "pieces": list(_pieces(found.reference.text, marked)),
-        "counts": counts,
+        "counts": [(kind, counts[kind]) for kind in ("fact", *PLACE_KINDS) if counts[kind]],
         "layout": _samples(layout),
         "in_layout": len(layout),
         "prepared": any(one.prepared != one.text or one.as_prepared for one in map(found.side, range(len(found.rows)))),

@@ -1,7 +1,7 @@
-"""Places of a collation by what differs there: facts that contradict each other, passages, other words, layout.
+"""Places of a collation by what differs there: facts that contradict each other, passages, other words, what belongs to
+a copy, layout.
 
-The heaviest is what a reader wants to see first. A place that differs in spelling, punctuation or notation only is
-layout.
+The heaviest is what a reader wants to see first. A place with the same letters and digits in all texts is layout.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from es_neardupe.similarity.collation import Collation, Place
 from es_neardupe.similarity.comparison import facts_of
 from es_neardupe.similarity.facts.differing import differences
 from es_neardupe.similarity.facts.numerals import with_plain_digits
-from es_neardupe.similarity.facts.spelling import folded
+from es_neardupe.similarity.facts.spelling import differ_in_layout_only, folded
 
 PASSAGE, WORDS, LAYOUT = "passage", "words", "layout"
 
@@ -30,14 +30,18 @@ _WEIGHTS = {
     "title": 78,
     PASSAGE: 50,
     WORDS: 30,
+    "contact": 20,
+    "stamp": 15,
+    "counter": 10,
     LAYOUT: 0,
 }
 """Kind -> weight."""
-_NOTATION = {LAYOUT, "stamp", "counter", "contact"}
-"""Kinds that are layout for a reader: another notation, the date of a print, numbers of pages, addresses."""
-
-FACTS = tuple(_WEIGHTS)[: tuple(_WEIGHTS).index(PASSAGE)]
+PLACE_KINDS = tuple(_WEIGHTS)
+"""Kinds of places, heaviest first."""
+FACTS = PLACE_KINDS[: PLACE_KINDS.index(PASSAGE)]
 """Kinds of facts, heaviest first."""
+_LIGHT = frozenset(PLACE_KINDS[PLACE_KINDS.index(WORDS) + 1 :])
+"""Kinds that say nothing about what a text is about."""
 
 _PASSAGE = 20
 """Words of a passage. A place with fewer is one of facts or words."""
@@ -66,7 +70,7 @@ class WeighedPlace:
 
     place: Place
     kind: str
-    """Kind of the fact, `PASSAGE`, `WORDS` or `LAYOUT`."""
+    """One of `PLACE_KINDS`."""
     weight: float
     readings: tuple[PlaceReading, ...]
     """The first is that of the reference; then by the number of texts."""
@@ -110,11 +114,10 @@ def _weighed(
     """``by_row``: the kinds of the facts that differ between the reference and the text of a row."""
     own, others = readings[0].text, [one.text for one in readings[1:]]
     sizes = [len(one.text.split()) for one in readings]
-    rows = [row for one in readings[1:] for row in one.rows]
-    kinds = set[str]().union(*by_row.values())
-    is_notation = all(row in by_row and by_row[row] <= _NOTATION for row in rows)
-    if is_notation or all(folded(one) == folded(own) for one in others):
-        return WeighedPlace(place, LAYOUT, 0, readings)
+    kinds = set[str]().union(*(_between(own, one.text, by_row.get(row)) for one in readings[1:] for row in one.rows))
+    if kinds <= _LIGHT:
+        kind = max(kinds, key=_WEIGHTS.__getitem__)
+        return WeighedPlace(place, kind, _WEIGHTS[kind], readings)
     contradict = own and any(others)  # otherwise only a negation is more than words that are missing
     if certain := kinds & (set(FACTS) if contradict else {"negation"}):
         kind = max(certain, key=_WEIGHTS.__getitem__)
@@ -125,6 +128,16 @@ def _weighed(
         return WeighedPlace(place, kind, _WEIGHTS[kind] - _UNSURE, readings)
     figures = any(map(_FIGURE.search, [own, *others]))
     return WeighedPlace(place, WORDS, _WEIGHTS[WORDS] + _LACKING * figures + _REPLACED * ("word" in kinds), readings)
+
+
+def _between(own: str, other: str, kinds: set[str] | None) -> set[str]:
+    """The kinds of what differs between two readings. ``kinds``: of the places where facts or words differ, those that
+    overlap or touch this one; None if there are none."""
+    if kinds is None:
+        return {LAYOUT if folded(own) == folded(other) else WORDS}
+    if WORDS in kinds and differ_in_layout_only(own, other):  # the words are next to this place
+        return kinds - {WORDS} | {LAYOUT}
+    return kinds
 
 
 def _contradicting(found: Collation, readings: Sequence[PlaceReading]) -> str:
@@ -140,7 +153,7 @@ def _contradicting(found: Collation, readings: Sequence[PlaceReading]) -> str:
 
 def _kinds(found: Collation) -> dict[int, dict[int, set[str]]]:
     """Number of a place -> row -> kinds of the facts that differ there between the reference and the text of the row;
-    `LAYOUT` if they differ in notation only."""
+    `LAYOUT` if they differ in notation only, `WORDS` if in other words."""
     if not found.places:  # exact copies, or one text that is very long
         return {}
     starts = [one.characters[0] for one in found.places]
@@ -150,9 +163,8 @@ def _kinds(found: Collation) -> dict[int, dict[int, set[str]]]:
     for row in range(1, len(found.rows)):
         for one in differences(own, facts_of(found.side(row))):
             start, end = one.a
-            its = {LAYOUT} if one.layout else {kind.value for kind in one.kinds}
+            its = {kind.value for kind in one.kinds} or {LAYOUT if one.layout else WORDS}
             for place in range(bisect_left(ends, start), bisect_right(starts, end)):
-                if its and (starts[place] < end or ends[place] > start or start == end):
-                    by_row = kinds.setdefault(found.places[place].number, {})
-                    by_row.setdefault(row, set()).update(its)
+                by_row = kinds.setdefault(found.places[place].number, {})
+                by_row.setdefault(row, set()).update(its)
     return kinds

@@ -217,6 +217,8 @@ def test_what_differs_is_text(client: Client, index_name: str) -> None:
     body, end = " ".join(words("fine", 40)), " ".join(words("end", 30))
     letter = f"{body} The court has set a fine of $9,500 for the owner. {body} Signed on 3 May in Washington"
     texts = {"a": letter, "b": letter.replace("$9,500", "$26,125").replace("Wash", "WASH"), "c": letter}
+    signed = f"{letter}. Write to {{}} at once".format
+    texts["signed"] = signed("pay@bank.com")
     make_index(client, index_name, {"body": {"type": "text"}})
     put(client, index_name, {id: {"body": text} for id, text in texts.items()})
     news = NearDupe(index_name, client)
@@ -233,6 +235,11 @@ def test_what_differs_is_text(client: Client, index_name: str) -> None:
         longer = answer(await session.call_tool("compare", {"a": "a", "text": f"{letter} {end}"}))
         (passage,) = longer["differences"]
         assert (passage["kind"], passage["a"], passage["b"]) == ("passage", "", end)
+        other = answer(await session.call_tool("compare", {"a": "signed", "text": signed("pay@evil.org")}))
+        assert [(one["kind"], one["a"], one["b"]) for one in other["differences"]] == [
+            ("contact", "pay@bank.com", "pay@evil.org")
+        ]
+        assert "in_layout_only" not in other
         same = answer(await session.call_tool("compare", {"a": "a", "b": "c"}))
         assert (same["similarity"], same["differences"]) == (1, [])
         empty = answer(await session.call_tool("compare", {"a": "a", "text": "."}))

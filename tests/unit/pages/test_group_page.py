@@ -291,6 +291,22 @@ def test_readings_with_the_same_fact_are_told_apart() -> None:
     assert others == texts[1:]
 
 
+def test_another_contact_or_page_number_is_a_row_and_marked() -> None:
+    """Only what has the same letters and digits is layout."""
+    text = f"{words(0, 30)} and we grant {{}} to all\n\nPage {{}}\n\nwrite to {{}} before {words(50, 30)}".format
+    own = text("$5,000", 3, "pay@bank.com")
+    reader, html = read(group(own, text("$5,000", 3, "pay@evil.org")))
+    assert "Layout only" not in html
+    assert re.findall(r'<tr data-place="1" data-also="" data-kind="(\w+)" class="word', html) == ["contact"]
+    assert reader.panes["text"].count("pay@bank.com") == 1
+    assert [one["data-place"] for one in reader.with_class("word")] == ["1", "1"]  # the row and the mark
+    reader, html = read(group(own, text("$6,000", 4, "pay@evil.org")))
+    assert "<p><b>1 fact</b> · 1 contact · 1 counter</p>" in html
+    assert re.findall(r'data-kind="(\w+)"', html) == ["amount", "contact", "counter"]
+    _, html = read(group(text("e-mails", 3, "x"), text("emails", 3, "x")))
+    assert "<p>The same letters and digits, written in another way. 1 difference in layout.</p>" in html
+
+
 def test_prepared_texts_have_a_note() -> None:
     quoted = "> an older mail\n"
     mails = [f"{quoted}{words(0, 30)} {end}\n" for end in ("red", "blue")]

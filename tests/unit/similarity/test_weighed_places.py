@@ -10,6 +10,11 @@ from es_neardupe.similarity.collation import collate
 from es_neardupe.similarity.weighed_places import LAYOUT, PASSAGE, WORDS, WeighedPlace, heaviest_first, weighed_places
 
 BEFORE, AFTER = words(0, 30), words(100, 30)
+PROSE = (
+    "Dear citizens, we are glad to announce that the federal government has granted money for the repair of the bridge",
+    "and that in the coming spring the work will begin with a great feast for everybody in the whole valley",
+)
+"""Words that are no codes."""
 
 
 def weighed(*texts: str) -> list[WeighedPlace]:
@@ -42,6 +47,51 @@ def test_notation_and_punctuation_are_layout() -> None:
     places = weighed(f"{BEFORE} a sum of $13.15 million now {AFTER}", f"{BEFORE} a sum of 13 15 million now {AFTER}")
     assert {one.kind for one in places} <= {LAYOUT}
     assert heaviest_first(places) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "a", "b"),
+    [
+        ("contact", "write to pay@bank.com now", "write to pay@evil.org now"),
+        ("contact", "call 202/224-5521 now", "call 202/224-9987 now"),
+        ("contact", "see http://bank.com/a?id=1 there", "see http://bank.com/a?id=2 there"),
+        ("stamp", "\n\nPrinted on 3 March 2024 10:00\n\n", "\n\nPrinted on 9 June 2025 11:00\n\n"),
+        ("counter", "\n\nPage 3\n\n", "\n\nPage 4\n\n"),
+        ("counter", "\n1.8.1. The", "\n1.8.2. The"),
+    ],
+)
+def test_what_belongs_to_a_copy_is_behind_words(kind: str, a: str, b: str) -> None:
+    before, after = PROSE
+    assert [kind for kind, _ in heaviest(f"{before} {a} {after}", f"{before} {b} {after}")] == [kind]
+    found = heaviest(f"{before} {a} {after} of $5,000", f"{before} {b} {after} quite soon of $6,000")
+    assert [kind for kind, _ in found] == ["amount", WORDS, kind]
+    joined = a.replace("write to", "writeto").replace("The", "T he")
+    (one,) = heaviest_first(weighed(*(f"{before} {text} {after}" for text in (a, joined, b))))
+    assert (one.kind, one.is_fact) == (kind, False)
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ("$1.5", "$15"),
+        ("1.5 mg", "15 mg"),
+        ("12 12", "1212"),
+        ("on 1/12/2020", "on 11/2/2020"),
+        ("version 1.11", "version 11.1"),
+    ],
+)
+def test_the_same_digits_in_other_numbers_are_facts(a: str, b: str) -> None:
+    before, after = PROSE
+    (one,) = weighed_places(collate([f"{before} {a} {after}", f"{before} {b} {after}"]))
+    assert one.is_fact
+
+
+@pytest.mark.parametrize(
+    ("a", "b"), [("x-ray", "xray"), ("bat-\ntery", "battery"), ("A-12", "A12"), ("September 11th", "September 11 th")]
+)
+def test_the_same_letters_and_digits_are_layout(a: str, b: str) -> None:
+    before, after = PROSE
+    assert [one.kind for one in weighed(f"{before} {a} {after}", f"{before} {b} {after}")] == [LAYOUT]
 
 
 @pytest.mark.parametrize("number", ["٤٥٬٠٠٠", "۴۵۰۰۰", "４５，０００"])
