@@ -125,17 +125,6 @@ def warn_of_losses(report: DuplicatesReport) -> None:
             warn(f"{name}: no document is in scope: the query matches nothing, or the index is empty.")
         if isinstance(result, PairsStageReport) and result.skipped_groups:
             _warn_of_groups(name, result)
-    if report.groups is not None:
-        _warn_of_writes(report.groups)
-
-
-def _warn_of_writes(groups: GroupsOfPairs) -> None:
-    """Warn of documents whose groups were not written."""
-    left = groups.changed + groups.writes.left
-    if left:
-        warn(f"{groups.prefix}: documents left for the next run, because they changed or were rejected: {left:,}.")
-    for reason in groups.writes.refusals:
-        say(f"  {reason}")
 
 
 def _losses(result: Result) -> list[tuple[int, str]]:

@@ -1,22 +1,16 @@
-"""Messages of several commands: skipped work, rejected writes, detection, and the next command."""
+"""Messages of several commands: skipped work, texts that do not suit the keys, detection, and the next command."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import astuple
-from itertools import chain, islice
 from typing import TYPE_CHECKING
 
-import typer
-
-from es_neardupe.cli.output import ExitCode, escaped, say, show, warn
+from es_neardupe.cli.output import escaped, say, show, warn
 from es_neardupe.options import AUTO, JACCARD, MeasureName
 from es_neardupe.wording import command, counted
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from es_neardupe.candidates.detection import Detection, UnsuitedTexts
     from es_neardupe.candidates.large_buckets import Bucket
     from es_neardupe.candidates.unprepared import UnpreparedTexts
@@ -26,7 +20,6 @@ if TYPE_CHECKING:
     from es_neardupe.index.index import Index
     from es_neardupe.report_parts import WriteCounts
     from es_neardupe.server.dry_run import ShownRequest
-    from es_neardupe.server.failures import Failure, Failures
     from es_neardupe.verification.boilerplate import Boilerplate
     from es_neardupe.verification.common_shingles import CommonShinglesList, CommonShinglesUsed
     from es_neardupe.verification.match_rules import WeightsUsed
@@ -257,55 +250,6 @@ def outcome_rows(writes: WriteCounts, *, dry_run: bool) -> list[tuple[str, int]]
     return [(f"  {'would be written' if dry_run else 'written'}", writes.written), *(row for row in rows if row[1])]
 
 
-def fail_on_writes(writes: WriteCounts) -> None:
-    """If documents failed or the server rejected any, warn of it and exit with code 1."""
-    failed, reasons = writes.failed, writes.failures
-    if writes.mirrored is not None:
-        failed, reasons = failed + writes.mirrored.failed, reasons + writes.mirrored.failures
-    warn_of_failures(reasons)
-    fail_on(writes.refused, writes.refusals)
-    if failed:
-        warn(f"{counted(failed, 'document was not written', 'documents were not written')}.")
-        raise typer.Exit(ExitCode.FAILED)
-
-
-_SHOWN_LEFT = 3
-"""Maximum number of documents named that a run left."""
-
-
-def write_failures(file: Path | None, failures: Iterable[Failure]) -> None:
-    """Write failures to the file of ``--failures``, also if there are none. Raises as ``Table.write`` does."""
-    if file is not None:
-        from es_neardupe.tables import Table
-
-        columns = dict.fromkeys(("kind", "index", "id", "routing", "reason"), str)
-        Table(columns, map(astuple, failures)).write(file)
-
-
-def show_left(file: Path | None, *left: Failures) -> None:
-    """Write the documents that a run left to the file of ``--failures``, and name the first of them."""
-    write_failures(file, chain.from_iterable(left))
-    number, documents = sum(map(len, left)), chain.from_iterable(one.first for one in left)
-    if number:
-        shown = [f"{one.id!r} of {one.index} ({one.kind})" for one in islice(documents, _SHOWN_LEFT)]
-        more = number - len(shown)
-        hint = "" if file is not None or not more else ". All of them: --failures FILE"
-        warn(f"Documents left: {', '.join(shown)}{f' and {more:,} more' if more else ''}{hint}.")
-    if file is not None:
-        say(f"Wrote {file}")
-
-
-def left_by(writes: WriteCounts) -> tuple[Failures, ...]:
-    """The documents that a run left: those of its writes, and those that lack their group ids."""
-    return (writes.left_documents, *([writes.mirrored.left_documents] if writes.mirrored else []))
-
-
-def warn_of_failures(reasons: Iterable[str]) -> None:
-    """Warn of the reasons why documents were not written."""
-    for reason in dict.fromkeys(reasons):
-        warn(f"Not written: {reason}.")
-
-
 def say_reread(reread: Mapping[str, str]) -> None:
     """Say why all documents of indices were read."""
     for names, reason in _by_reason(reread):
@@ -327,15 +271,6 @@ def _by_reason(reasons: Mapping[str, str]) -> Iterator[tuple[str, str]]:
         names = [name for name, why in reasons.items() if why == reason]
         others = counted(len(names) - 1, "more index", "more indices")
         yield f"{names[0]} and {others}" if len(names) > 1 else names[0], reason
-
-
-def fail_on(refused: int, refusals: tuple[str, ...], one: str = "document", many: str = "documents") -> None:
-    """If the server rejected anything, in the singular or plural, warn of it and exit with code 1."""
-    for reason in refusals:
-        warn(f"The server rejected: {reason}")
-    if refused:
-        warn(f"{counted(refused, f'{one} was', f'{many} were')} rejected by the server.")
-        raise typer.Exit(ExitCode.FAILED)
 
 
 def match_range(measure: str, minimum: float, maximum: float) -> str:

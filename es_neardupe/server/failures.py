@@ -8,6 +8,7 @@ import os
 import shutil
 import tempfile
 import weakref
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import astuple, dataclass
 from io import BytesIO
@@ -63,7 +64,8 @@ class Failures(Iterable[Failure]):
 
     def __init__(self, failures: Iterable[Failure] = ()) -> None:
         self.first: list[Failure] = []
-        self._spilled = 0
+        self.kinds: Counter[str] = Counter()
+        """Kind -> number of such documents."""
         self._file: BinaryIO | None = None
         self.extend(failures)
 
@@ -71,6 +73,7 @@ class Failures(Iterable[Failure]):
         """Add one. Raises `SettingsError` if there is no space for temporary files."""
         if len(self.first) < self.MAX_FIRST:
             self.first.append(failure)
+            self.kinds[failure.kind] += 1
             return
         try:
             file = self._opened()
@@ -81,7 +84,7 @@ class Failures(Iterable[Failure]):
                 f"Cannot write a temporary file ({error.strerror or error}): set TMPDIR to a folder "
                 f"with more free space."
             ) from error
-        self._spilled += 1
+        self.kinds[failure.kind] += 1
 
     def extend(self, failures: Iterable[Failure]) -> None:
         """Add all of these. Raises as `add`."""
@@ -89,7 +92,7 @@ class Failures(Iterable[Failure]):
             self.add(failure)
 
     def __len__(self) -> int:
-        return len(self.first) + self._spilled
+        return self.kinds.total()
 
     def __iter__(self) -> Iterator[Failure]:
         yield from self.first
@@ -124,16 +127,16 @@ class Failures(Iterable[Failure]):
             weakref.finalize(self, file.close)
         return self._file
 
-    def __getstate__(self) -> tuple[list[Failure], int, bytes]:
+    def __getstate__(self) -> tuple[list[Failure], Counter[str], bytes]:
         packed = BytesIO()
         if self._file is not None:
             self._file.seek(0)
             with gzip.open(packed, "wb", compresslevel=1) as target:
                 shutil.copyfileobj(self._file, target)
-        return self.first, self._spilled, packed.getvalue()
+        return self.first, self.kinds, packed.getvalue()
 
-    def __setstate__(self, state: tuple[list[Failure], int, bytes]) -> None:
-        self.first, self._spilled, packed = state
+    def __setstate__(self, state: tuple[list[Failure], Counter[str], bytes]) -> None:
+        self.first, self.kinds, packed = state
         self._file = None
         if packed:
             with gzip.open(BytesIO(packed)) as source:

@@ -152,6 +152,22 @@ def test_a_dry_run_writes_nothing(client: Client, titles: str, server_cli: Cli, 
     assert "0 to be written (dry run), 7 unchanged" in dry.out
 
 
+def test_documents_whose_groups_are_rejected(server_cli: Cli, client: Client, index_name: str, tmp_path: Path) -> None:
+    """They are named with the reason, and the exit code is 1."""
+    make_index(client, index_name, {**MAPPING, "parts": {"type": "nested"}})
+    put(client, index_name, {**SOURCES, "b": {**SOURCES["b"], "parts": [{}, {}]}})
+    client.request("PUT", path(index_name, "_settings"), body={"index.mapping.nested_objects.limit": 1})
+    file = tmp_path / "request.json"
+    file.write_text(json.dumps(request()), "utf-8")
+    done = server_cli("duplicates", index_name, "--request", str(file), "--write-groups", "titles")
+    assert done.code == 1
+    assert f"Documents left: 'b' of {index_name} (refused)." in done.err
+    assert "The server rejected: " in done.err
+    assert (
+        "1 document was rejected by the server: correct it or the index, then run the same command again." in done.err
+    )
+
+
 def test_clean_removes_the_groups_only(client: Client, titles: str) -> None:
     """And those of keys stay."""
     NearDupe(titles, client).init(Settings(("title",)))

@@ -12,6 +12,7 @@ from conftest import Cli
 from server_tools import check_left, family, make_index, put
 
 from es_neardupe import NearDupe, Settings
+from es_neardupe.cli import connection
 from es_neardupe.index.storage.sidecar.indices import sidecar_name
 from es_neardupe.server.client import Client, ForwardingClient, path
 from es_neardupe.server.failures import Failure
@@ -87,7 +88,7 @@ def test_rejected_updates(server_cli: Cli, client: Client, index_name: str, tmp_
     check_left(cleaned)
 
 
-def test_rejected_group_ids(client: Client, index_name: str) -> None:
+def test_rejected_group_ids(server_cli: Cli, client: Client, index_name: str) -> None:
     """The documents are named by their own index, not by the sidecar index."""
     fill(client, index_name)
     one = NearDupe(index_name, client)
@@ -101,6 +102,10 @@ def test_rejected_group_ids(client: Client, index_name: str) -> None:
         ("refused", index_name, "d4", "r"),
     }
     check_left(writes)
+    done = server_cli("enrich", index_name)
+    assert done.code == 1
+    assert "The server rejected: " in done.err
+    assert "2 documents were rejected by the server: correct them or the index" in done.err
 
 
 class Restless(ForwardingClient):
@@ -147,6 +152,63 @@ def test_documents_that_keep_changing(client: Client, index_name: str, sidecar: 
     migrated = disturbed.migrate().writes
     assert (named(migrated.left_documents), migrated.left) == (every, 2)
     assert not one.migrate().writes.left_documents
+
+
+LEFT = {
+    "conflict": "{} changed meanwhile: run the same command again.",
+    "refused": "{} were rejected by the server: correct them or the index, then run the same command again.",
+    "failed": "{} were not written: resolve the reasons above, then run the same command again.",
+}
+"""Kind -> what a command says about the number of such documents."""
+REASONS = {"refused": ["The server rejected"], "failed": ["Not written"]}
+"""Kind -> how its reasons begin."""
+
+
+@pytest.mark.parametrize("kind", LEFT)
+def test_what_commands_say_about_documents_left(
+    server_cli: Cli, client: Client, index_name: str, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """Each command names the documents, the reasons, their number and what to do. Documents that changed are a failure
+    only of a command that is not finished without them."""
+    make_index(client, index_name, PROPERTIES | {"number": {"type": "double"}})
+    ids = ("d0", "d1", "d2")
+    lines = [
+        f'{{"index": {{"_index": "{index_name}", "_id": "{id}"}}}}\n'
+        f'{{"text": "{text}", "number": 0.12345678901234567890123, "parts": [{{}}, {{}}]}}\n'
+        for id, text in zip(ids, family(index_name, 3), strict=True)
+    ]
+    client.bulk("".join(lines).encode(), params={"refresh": "true"})
+    client.request("PUT", path("_ingest", "pipeline", f"{index_name}-final"), body={"processors": []})
+    connected = connection.connect_to
+
+    def disturb(on: bool) -> None:
+        """Let the documents be left by the next command, or not."""
+        if kind == "conflict":
+            restless = (lambda **given: Restless(connected(**given), index_name, ids)) if on else connected
+            monkeypatch.setattr(connection, "connect_to", restless)
+        elif kind == "refused":
+            limit_parts(client, index_name, 1 if on else 100)
+        else:
+            pipeline = f"{index_name}-final" if on else None
+            client.request("PUT", path(index_name, "_settings"), body={"index.final_pipeline": pipeline})
+
+    NearDupe(index_name, client).init(SETTINGS)
+    for command in (["enrich"], ["group"], ["migrate", "--threshold", "0.6", "--yes"], ["clean", "--yes"]):
+        disturb(True)
+        done = server_cli(command[0], index_name, *command[1:])
+        said = done.err.splitlines()
+        named = ", ".join(f"{id!r} of {index_name} ({kind})" for id in ids if (command[0], id) != ("group", "d0"))
+        assert f"Documents left: {named}." in said
+        number = "2 documents" if command[0] == "group" else "3 documents"
+        expected = LEFT[kind].format(number)
+        if (kind, command[0]) == ("conflict", "group"):
+            expected = f"{number} changed meanwhile: run enrich and group."
+        assert [line for line in said if line.startswith(number)] == [expected]
+        reasons = [line for line in said if line.startswith(("The server rejected: ", "Not written: "))]
+        assert {line.partition(": ")[0] for line in reasons} == set(REASONS.get(kind, ()))
+        assert done.code == int(kind != "conflict" or command[0] in ("migrate", "clean"))
+        disturb(False)
+        assert server_cli(command[0], index_name, *command[1:][-1:]).code == 0
 
 
 def test_loaded_documents(server_cli: Cli, client: Client, index_name: str, tmp_path: Path) -> None:

@@ -355,7 +355,7 @@ def test_group_ids_that_cannot_be_written(server_cli: Cli, client: Client, index
     done = server_cli("enrich", index_name)
     assert done.code == 1
     assert "would process them, for example document" in done.err
-    assert f"{len(CHANGED)} documents were not written." in done.err
+    assert f"{len(CHANGED)} documents were not written: resolve the reasons above" in done.err
     assert values(server_url, index_name) == before
     client.request("PUT", path(index_name, "_settings"), body={"index.final_pipeline": None})
     written = one.enrich().writes.mirrored

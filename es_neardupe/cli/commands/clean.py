@@ -10,18 +10,9 @@ from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson, FailuresFile, IndexName
 from es_neardupe.cli.connection import open_index, resumable
 from es_neardupe.cli.derived import with_options_of
-from es_neardupe.cli.messages import left_by, outcome_rows, show_first, show_left, warn_of_failures
-from es_neardupe.cli.output import (
-    ExitCode,
-    ask,
-    check_output,
-    print_json,
-    print_table,
-    progress_bars,
-    say,
-    show,
-    warn,
-)
+from es_neardupe.cli.left_documents import fail_on_left
+from es_neardupe.cli.messages import outcome_rows, show_first
+from es_neardupe.cli.output import ask, check_output, print_json, print_table, progress_bars, say, show, warn
 from es_neardupe.cli.run_log import result
 from es_neardupe.commands.clean import clean as library
 from es_neardupe.options import DEFAULT_PREFIX
@@ -99,12 +90,7 @@ def clean(
             )
     if report.template:
         warn(f"An index template adds the {prefix} fields to the next index of {index}: remove them from the template.")
-    show_left(failures, *left_by(writes))
-    warn_of_failures(writes.failures)
-    for reason in writes.refusals:
-        warn(f"The server rejected: {reason}")
-    if writes.left:
-        raise typer.Exit(ExitCode.FAILED)
+    fail_on_left(failures, writes, unfinished=True)
 
 
 def _confirmed(preview: CleanReport, prefix: str) -> bool:

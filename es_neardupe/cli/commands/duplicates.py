@@ -14,6 +14,7 @@ from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson, Output, complete_example, complete_index
 from es_neardupe.cli.connection import open_index
 from es_neardupe.cli.derived import with_options_of
+from es_neardupe.cli.left_documents import fail_on_left
 from es_neardupe.cli.output import check_output, print_json, progress_bars, say, warn, write_output
 from es_neardupe.commands.duplicates import duplicates as library
 from es_neardupe.options import DEFAULT_PREFIX
@@ -110,9 +111,8 @@ def duplicates(
     chosen = chosen_stage(plan, given["stage"], needed=needed)
     given["stage"] = chosen.name
     _check_files(html, output)
-    if explain:
-        for line in request_explain.explain(plan, index):
-            say(line)
+    for line in request_explain.explain(plan, index) if explain else ():
+        say(line)
     opened = open_index(index, prefix)
     shown = title_fields(opened, (fields or ()) if example is None else ()) if files else ()
     with progress_bars() as progress:
@@ -131,6 +131,8 @@ def duplicates(
     if html is not None:
         explained = request_explain.explain(plan, report.index)
         _write_page(html, opened.client, report, stage=chosen, explained=explained, fields=shown)
+    if report.groups is not None:
+        fail_on_left(None, report.groups.writes, changed=report.groups.changed)
 
 
 def _check_source(index: str | None, request: str | None, example: str | None, *, schema: bool) -> None:

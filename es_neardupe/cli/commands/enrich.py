@@ -8,9 +8,8 @@ from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson, FailuresFile, IndexName
 from es_neardupe.cli.connection import AGAIN, AGAIN_FROM_START, open_index, resumable
 from es_neardupe.cli.derived import with_options_of
+from es_neardupe.cli.left_documents import fail_on_left
 from es_neardupe.cli.messages import (
-    fail_on_writes,
-    left_by,
     outcome_rows,
     say_next,
     say_prepared,
@@ -18,16 +17,15 @@ from es_neardupe.cli.messages import (
     say_speed,
     say_tuning,
     show_first,
-    show_left,
     warn_of_empty,
     warn_of_texts,
     warn_of_unnoticed,
 )
-from es_neardupe.cli.output import check_output, print_json, print_table, progress_bars, warn
+from es_neardupe.cli.output import check_output, print_json, print_table, progress_bars
 from es_neardupe.cli.run_log import result
 from es_neardupe.commands.enrich import enrich as library
 from es_neardupe.options import DEFAULT_PREFIX
-from es_neardupe.wording import command, counted
+from es_neardupe.wording import command
 
 
 @with_options_of(library)
@@ -96,18 +94,9 @@ def enrich(
         say_speed(writes.states, scope.read, report.seconds)
         say_tuning(report.tuned)
         say_next(command("group", index), dry_run)
-    if mirrored is not None and mirrored.left:
-        warn(
-            f"{counted(mirrored.left, 'document changed before its', 'documents changed before their')} group id was "
-            f"written: run the command again."
-        )
     warn_of_empty(index, writes.states)
     warn_of_texts(index, report.unprepared, report.unsuited)
     say_reread(scope.reread)
     if given["since"] is None:
         warn_of_unnoticed(index, scope.unnoticed)
-    if writes.conflicts:
-        them = "it" if writes.conflicts == 1 else "them"
-        warn(f"{counted(writes.conflicts, 'document')} kept changing: run the same command again for {them}.")
-    show_left(failures, *left_by(writes))
-    fail_on_writes(writes)
+    fail_on_left(failures, writes, mirrored)

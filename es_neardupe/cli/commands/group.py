@@ -11,10 +11,8 @@ from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson, FailuresFile, IndexName
 from es_neardupe.cli.connection import open_index, resumable
 from es_neardupe.cli.derived import with_options_of
+from es_neardupe.cli.left_documents import fail_on_left
 from es_neardupe.cli.messages import (
-    fail_on,
-    fail_on_writes,
-    left_by,
     match_range,
     outcome_rows,
     related_rows,
@@ -23,7 +21,6 @@ from es_neardupe.cli.messages import (
     say_next,
     say_tuning,
     show_first,
-    show_left,
     warn_of_boilerplate,
     warn_of_buckets,
     warn_of_corrupt,
@@ -90,10 +87,8 @@ def group(
     _warn_of_groups(report, given["measure"])
     if report.scope.written_since_enrich and not report.scope.stale:
         _warn_of_written(report.index, report.scope.written_since_enrich)
-    show_left(failures, *left_by(report.writes))
-    fail_on_writes(report.writes)
-    if report.evidence is not None:
-        fail_on(report.evidence.refused, report.evidence.refusals, "pair of the evidence", "pairs of the evidence")
+    writes = report.writes
+    fail_on_left(failures, writes, writes.mirrored, evidence=report.evidence, for_changed="run enrich and group")
 
 
 def _confirm_break(index: Index) -> None:
@@ -265,13 +260,8 @@ def _warn_of_groups(report: GroupReport, measure: object = None) -> None:
     say_common(report.common)
     warn_of_detection(report.detection)
     name = report.index
-    scope, mirrored = report.scope, report.writes.mirrored
+    scope = report.scope
     warn_of_unprocessed(scope.unprocessed, name, missing_in="group")
-    if mirrored is not None and mirrored.left:
-        warn(
-            f"{counted(mirrored.left, 'document changed before its', 'documents changed before their')} group id was "
-            f"written: run enrich and group."
-        )
     warn_of_stale(scope.stale, name)
     warn_of_corrupt(scope.corrupt, name)
     warn_of_buckets(report.pairs.skipped, report.pairs.large_buckets)

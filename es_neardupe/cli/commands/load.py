@@ -14,15 +14,13 @@ from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson, FailuresFile, IndexName
 from es_neardupe.cli.connection import open_index, resumable
 from es_neardupe.cli.derived import with_options_of
+from es_neardupe.cli.left_documents import fail_on_left
 from es_neardupe.cli.messages import (
-    fail_on_writes,
-    left_by,
     say_next,
     say_pipelines,
     say_speed,
     say_tuning,
     show_first,
-    show_left,
     warn_of_empty,
     warn_of_texts,
 )
@@ -141,8 +139,7 @@ def load(
         warn(f"{others} skipped: not of a kind that load reads, in a folder of such files.")
     warn_of_empty(index, writes.states)
     warn_of_texts(index, done.unprepared, done.unsuited)
-    show_left(failures, *left_by(writes))
-    fail_on_writes(writes)
+    fail_on_left(failures, writes)
     if not scope.read:
         warn(f"{', '.join(files)}: no lines, rows or files to read." if files != ["-"] else "No lines on stdin.")
     if scope.bad and scope.bad == scope.read:

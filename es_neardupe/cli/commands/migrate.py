@@ -10,7 +10,8 @@ from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson, FailuresFile, IndexName
 from es_neardupe.cli.connection import open_index, resumable
 from es_neardupe.cli.derived import with_options_of
-from es_neardupe.cli.messages import say_tuning, show_first, show_left, show_unrelated, warn_of_failures
+from es_neardupe.cli.left_documents import fail_on_left
+from es_neardupe.cli.messages import say_tuning, show_first, show_unrelated
 from es_neardupe.cli.output import ExitCode, ask, check_output, print_json, print_table, progress_bars, say, show, warn
 from es_neardupe.cli.run_log import result
 from es_neardupe.commands.migrate import migrate as library
@@ -75,23 +76,8 @@ def migrate(
         _show(report, advise=given["preset"] is None)
     for name, users in report.outdated_pipelines.items():
         warn(f"Pipeline {name} makes keys of the old settings, and is still used by: {', '.join(users)}.")
-    show_left(failures, report.writes.left_documents)
-    _fail_if_not_done(report, given["prepare"])
-
-
-def _fail_if_not_done(report: MigrateReport, prepare: bool) -> None:
-    """Exit with code 1 if documents are left, or if the question was answered no."""
-    if report.writes.left:
-        warn_of_failures(report.writes.failures)
-        for reason in report.writes.refusals:
-            warn(f"The server rejected: {reason}")
-        them = "it" if report.writes.left == 1 else "them"
-        warn(
-            f"{counted(report.writes.left, 'document is', 'documents are')} left: run the same command again for "
-            f"{them}."
-        )
-        raise typer.Exit(ExitCode.FAILED)
-    if report.state == "prepared" and not (prepare or report.dry_run):
+    fail_on_left(failures, report.writes, unfinished=True)
+    if report.state == "prepared" and not (given["prepare"] or report.dry_run):  # the question was answered no
         raise typer.Exit(ExitCode.FAILED)
 
 

@@ -18,13 +18,13 @@ from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson, FailuresFile, IndexName
 from es_neardupe.cli.connection import open_index, resumable
 from es_neardupe.cli.derived import with_options_of
+from es_neardupe.cli.left_documents import write_failures
 from es_neardupe.cli.messages import (
     say_measure,
     say_prepared,
     say_reread,
     warn_of_detection,
     warn_of_unnoticed,
-    write_failures,
 )
 from es_neardupe.cli.output import check_output, print_json, say, warn
 from es_neardupe.cli.run_log import result

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable
+from dataclasses import replace
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 import typer
@@ -20,9 +21,11 @@ from es_neardupe.cli import messages
 from es_neardupe.cli.app import app
 from es_neardupe.cli.command import command_line
 from es_neardupe.cli.commands import contained, group, groups, moved, what_if
+from es_neardupe.cli.left_documents import fail_on_left
 from es_neardupe.cli.output import fail, printable, say, warn
 from es_neardupe.errors import InputError, NotFound
 from es_neardupe.report_parts import WriteCounts
+from es_neardupe.server.failures import Failure, Failures
 from es_neardupe.verification.boilerplate import Boilerplate, SharedPassage
 from es_neardupe.verification.match_rules import MatchRules
 from es_neardupe.wording import command, connection_in_commands, counted, option, spoken
@@ -180,16 +183,20 @@ def _of_buckets(number: int, index: str) -> None:
     messages.warn_of_buckets(number, [Bucket("k", 9, 0, number, documents=number, passage=index)] * number)
 
 
+KINDS: tuple[Literal["conflict", "refused", "failed"], ...] = ("conflict", "refused", "failed")
+
+
 def _of_writes(number: int, index: str) -> None:
-    writes = WriteCounts(written=0, unchanged=0, deleted=0, conflicts=0, refused=number, refusals=(index,))
+    left = Failures(Failure(kind, index, "d", None, "") for kind in KINDS for _ in range(number))
+    writes = WriteCounts(written=0, refusals=(index,), failures=(index,), left_documents=left)
+    writes = replace(writes, conflicts=number, refused=number, failed=number)
     with pytest.raises(typer.Exit):
-        messages.fail_on_writes(writes)
+        fail_on_left(None, writes)
 
 
 ONE: dict[Callable[[int, str], None], list[str]] = {
     _of_group: [
         "1 document is not enriched and is in no group: run `ENRICH`.",
-        "1 document changed before its group id was written: run enrich and group.",
         "1 document changed since it got its keys: run `ENRICH`.",
         "1 document has unreadable keys: run `ENRICH --all`.",
         "1 decision of reviewers that texts are the same could not be satisfied: other decisions, or the rules within "
@@ -226,12 +233,18 @@ ONE: dict[Callable[[int, str], None], list[str]] = {
         "1 key is shared by more distinct texts than --max-bucket: 1 comparison was skipped.",
         "  1 document shares: 'INDEX' (1 comparison skipped, key k)",
     ],
-    _of_writes: ["The server rejected: INDEX", "1 document was rejected by the server."],
+    _of_writes: [
+        "Documents left: 'd' of INDEX (conflict), 'd' of INDEX (refused), 'd' of INDEX (failed).",
+        "1 document changed meanwhile: run the same command again.",
+        "The server rejected: INDEX",
+        "1 document was rejected by the server: correct it or the index, then run the same command again.",
+        "Not written: INDEX.",
+        "1 document was not written: resolve the reasons above, then run the same command again.",
+    ],
 }
 TWO: dict[Callable[[int, str], None], list[str]] = {
     _of_group: [
         "2 documents are not enriched and are in no group: run `ENRICH`.",
-        "2 documents changed before their group id was written: run enrich and group.",
         "2 documents changed since they got their keys: run `ENRICH`.",
         "2 documents have unreadable keys: run `ENRICH --all`.",
         "2 decisions of reviewers that texts are the same could not be satisfied: other decisions, or the rules within "
@@ -268,7 +281,15 @@ TWO: dict[Callable[[int, str], None], list[str]] = {
         "2 keys are shared by more distinct texts than --max-bucket: 2 comparisons were skipped.",
         "  2 documents share: 'INDEX' (2 comparisons skipped, key k)",
     ],
-    _of_writes: ["The server rejected: INDEX", "2 documents were rejected by the server."],
+    _of_writes: [
+        "Documents left: 'd' of INDEX (conflict), 'd' of INDEX (conflict), 'd' of INDEX (refused) and 3 more. "
+        "All of them: --failures FILE.",
+        "2 documents changed meanwhile: run the same command again.",
+        "The server rejected: INDEX",
+        "2 documents were rejected by the server: correct them or the index, then run the same command again.",
+        "Not written: INDEX.",
+        "2 documents were not written: resolve the reasons above, then run the same command again.",
+    ],
 }
 
 
