@@ -1,4 +1,4 @@
-"""Build steps that pyproject.toml cannot express: the kernel, the mappings, a README whose links work elsewhere."""
+"""Build steps that pyproject.toml cannot express: the modules in C, the mappings, a README whose links work elsewhere."""
 
 from __future__ import annotations
 
@@ -82,13 +82,13 @@ def urls() -> dict[str, str]:
     return {"Source": REPOSITORY, "Issues": f"{REPOSITORY}/issues", **linked} if REPOSITORY else {}
 
 
-def compiled(module: str) -> Extension:
+def compiled(source: Path) -> Extension:
     """A module in C."""
     # debug information contains the path of the build folder
     options = [] if sys.platform == "win32" else ["-O3", "-g0"]  # Visual C++ optimises by default
     return Extension(
-        module,
-        [f"{module.replace('.', '/')}.c"],
+        ".".join(source.with_suffix("").parts),
+        [str(source)],
         depends=[str(header) for header in sorted(Path("es_neardupe").rglob("*.h"))],
         define_macros=[("Py_LIMITED_API", "0x030B0000")] if LIMITED_API else [],
         extra_compile_args=options,
@@ -98,15 +98,7 @@ def compiled(module: str) -> Extension:
 
 
 setup(
-    ext_modules=[
-        compiled("es_neardupe.groups._stars"),
-        compiled("es_neardupe.incoming._nearest"),
-        compiled("es_neardupe.keys._kernel"),
-        compiled("es_neardupe.keys.prepare._html"),
-        compiled("es_neardupe.keys.prepare._mail"),
-        compiled("es_neardupe.keys.prepare._masks"),
-        compiled("es_neardupe.similarity._pairs"),
-    ],
+    ext_modules=[compiled(source) for source in sorted(Path("es_neardupe").rglob("*.c"))],
     cmdclass={"bdist_wheel": ReproducibleWheel, "build_py": BuildWithMappings, "sdist": ReproducibleSource},
     options={"bdist_wheel": {"py_limited_api": "cp311"}} if LIMITED_API else {},
     long_description=readme(),

@@ -4,7 +4,7 @@
 
 From the last commit it builds into FOLDER (default: dist), which must be empty: the source package, one wheel for
 Python 3.11 and later, one for 3.10, and the bill of materials. The workflow ``wheels`` builds those of other systems.
-Each wheel must work on an old glibc, have both kernels, and be installed without a compiler on each Python that is
+Each wheel must work on an old glibc, have all modules in C, and be installed without a compiler on each Python that is
 found. Nothing is uploaded or pushed. ``--tag`` sets the tag of the version in this repository, as the last step; a
 commit that has it already is built as well.
 """
@@ -37,8 +37,8 @@ sys.path.insert(0, str(ROOT / "tests" / "tools"))
 from pythons import pythons  # noqa: E402
 
 GLIBC = f"manylinux_2_17_{platform.machine()}"
-"""Systems of 2014 and later. The kernels need no newer symbol than those of 2.2.5, but older systems cannot choose a
-function for the processor."""
+"""Systems of 2014 and later. The modules in C need no newer symbol than those of 2.2.5, but older systems cannot choose
+a function for the processor."""
 
 Environ: TypeAlias = Mapping[str, str]
 PYTHON = sys.executable
@@ -149,7 +149,7 @@ def fits(built: Path, minor: str) -> bool:
 
 
 def check_installed(built: Path, python: str, environment: Path) -> None:
-    """Install a wheel with its dependencies, without a compiler, and check its command and its kernels."""
+    """Install a wheel with its dependencies, without a compiler, and check its command and its modules in C."""
     place = installed(environment, python, str(built))
     run(place.with_name("es-neardupe"), "version", "--no-server", env={**os.environ, "COLUMNS": "80"})
     run(place, ROOT / "tests" / "tools" / "installed_wheel.py")

@@ -31,8 +31,7 @@ class VersionReport:
     scheme: str
     """Default scheme of `init`."""
     compiled: Mapping[str, bool]
-    """Kernel -> whether it is active: the inner loops of ``keys`` and of comparing ``pairs`` in C. Otherwise numpy and
-    Python do their work, which is slower."""
+    """Module in C -> whether it was built. Otherwise numpy and Python do its work, which is slower."""
     python: str
     system: str
     packages: Mapping[str, str | None]
@@ -64,17 +63,16 @@ def version(index: Index | None) -> VersionReport:
     >>> report.scheme_version
     1
     """
+    from es_neardupe.compiled import MODULES, compiled
     from es_neardupe.index.settings import Settings
-    from es_neardupe.keys import hashing
     from es_neardupe.keys.scheme import Scheme
-    from es_neardupe.similarity import batch
 
     scheme: Scheme = Settings(("text",)).scheme
     return VersionReport(
         version=version_of("es-neardupe"),
         scheme_version=scheme.version,
         scheme=scheme.id,
-        compiled={"keys": hashing.kernel is not None, "pairs": batch.kernel is not None},
+        compiled={name: compiled(name) is not None for name in MODULES},
         python=f"{platform.python_implementation()} {sys.version.split()[0]}",
         system=f"{platform.system()} {platform.release()} {platform.machine()}",
         packages={name: _installed(name) for name in PACKAGES},

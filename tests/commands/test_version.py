@@ -6,9 +6,8 @@ import pytest
 from conftest import Cli
 
 from es_neardupe import Settings
-from es_neardupe.keys import hashing
+from es_neardupe.compiled import MODULES, compiled
 from es_neardupe.server.client import Client
-from es_neardupe.similarity import batch
 
 pytestmark = pytest.mark.product("each")
 
@@ -19,7 +18,7 @@ def test_version(server_cli: Cli, client: Client) -> None:
     assert run.json["server"] == str(client.server)
     assert run.json["scheme"] == Settings(("text",)).scheme.id
     assert run.json["packages"]["numpy"]
-    assert run.json["compiled"] == {"keys": hashing.kernel is not None, "pairs": batch.kernel is not None}
+    assert run.json["compiled"] == {name: compiled(name) is not None for name in MODULES}
     assert server_cli("version", "--json", "--no-server").json["server"] is None
     nowhere = server_cli("version", "--url", "http://127.0.0.1:9")
     assert nowhere.code == 0

@@ -27,6 +27,7 @@ from pythons import pythons
 from repository import ROOT, copied
 
 import es_neardupe
+from es_neardupe.compiled import MODULES
 
 pytestmark = [pytest.mark.xdist_group("packaging"), pytest.mark.timeout(600)]
 
@@ -104,7 +105,8 @@ def kernels(wheel: Path) -> list[str]:
     """The modules in C that a wheel holds."""
     with zipfile.ZipFile(wheel) as opened:
         names = [name for name in opened.namelist() if name.endswith(".so")]
-    return sorted(name.removeprefix("es_neardupe/").partition(".")[0] for name in names)
+    modules = [name.removeprefix("es_neardupe/").partition(".")[0] for name in names]
+    return sorted(name.replace("/", ".") for name in modules)
 
 
 def clean(environment: Path, wheel: Path) -> Path:
@@ -116,9 +118,10 @@ def clean(environment: Path, wheel: Path) -> Path:
 
 
 def active(python: Path) -> list[tuple[str, str]]:
-    """What the command of an environment shows of its kernels."""
+    """What the command of an environment shows of its modules in C."""
     command = [str(python.with_name("es-neardupe")), "version", "--no-server"]
-    return re.findall(r"kernel of (\w+) +(\w+)", subprocess.check_output(command, cwd=python.parent, text=True))
+    shown = subprocess.check_output(command, cwd=python.parent, text=True)
+    return re.findall(r"^ (\S+) +((?:not )?compiled) *$", shown, re.M)
 
 
 def metadata(wheel: Path) -> Message:
@@ -142,19 +145,7 @@ def test_the_wheel_holds_what_the_program_reads(built: tuple[Path, Path, str]) -
     assert "es_neardupe/py.typed" in read
     assert set(read) <= names
     assert not [name for name in names if name.startswith(("tests", "docs", "scripts"))]
-    assert kernels(built[0]) == (
-        [
-            "groups/_stars",
-            "incoming/_nearest",
-            "keys/_kernel",
-            "keys/prepare/_html",
-            "keys/prepare/_mail",
-            "keys/prepare/_masks",
-            "similarity/_pairs",
-        ]
-        if HAS_COMPILER
-        else []
-    )
+    assert kernels(built[0]) == (list(MODULES) if HAS_COMPILER else [])
 
 
 @needs_compiler
@@ -162,30 +153,22 @@ def test_one_wheel_serves_each_python_from_3_11_on(audited: Path) -> None:
     own = f"cp{sys.version_info.major}{sys.version_info.minor}"
     tags = f"{own}-{own}" if sys.version_info < (3, 11) else "cp311-abi3"
     assert audited.name.startswith(f"es_neardupe-{es_neardupe.__version__}-{tags}-manylinux2014_")
-    assert kernels(audited) == [
-        "groups/_stars",
-        "incoming/_nearest",
-        "keys/_kernel",
-        "keys/prepare/_html",
-        "keys/prepare/_mail",
-        "keys/prepare/_masks",
-        "similarity/_pairs",
-    ]
+    assert kernels(audited) == list(MODULES)
 
 
 @needs_compiler
 def test_the_wheel_in_an_environment_without_a_compiler(audited: Path, tmp_path: Path) -> None:
-    """The command runs there, with both kernels and the dependencies that are here."""
+    """The command runs there, with all modules in C and the dependencies that are here."""
     python = clean(tmp_path / "clean", audited)
     release.run(python, ROOT / "tests" / "tools" / "installed_wheel.py")
-    assert active(python) == [("keys", "compiled"), ("pairs", "compiled")]
+    assert active(python) == [(name, "compiled") for name in MODULES]
 
 
 @needs_compiler
 @pytest.mark.long  # `scripts/release` does it too
 @pytest.mark.parametrize("minor", [one for one in pythons() if one not in ("3.10", OWN)])
 def test_the_wheel_on_other_pythons(audited: Path, tmp_path: Path, minor: str) -> None:
-    """Both kernels make the golden vectors, with the dependencies that they need."""
+    """The modules in C make the golden vectors, with the dependencies that they need."""
     if "abi3" not in audited.name:
         pytest.skip("this wheel is for one Python")
     release.check_installed(audited, pythons()[minor], tmp_path / "clean")
@@ -206,11 +189,11 @@ def test_without_a_compiler_the_source_package_is_installed_without_kernels(
     (wheel,) = tmp_path.iterdir()
     assert kernels(wheel) == []
     python = clean(tmp_path / "clean", wheel)
-    assert active(python) == [("keys", "numpy"), ("pairs", "numpy")]
+    assert active(python) == [(name, "not compiled") for name in MODULES]
     refused = subprocess.run(
         [python, ROOT / "tests" / "tools" / "installed_wheel.py"], stderr=subprocess.PIPE, text=True, check=False
     )
-    assert refused.stderr == "A kernel is not active.\n"
+    assert refused.stderr == f"Not compiled: {', '.join(MODULES)}.\n"
 
 
 def test_a_release_without_a_compiler_fails(built: tuple[Path, Path, str], tmp_path: Path) -> None:
@@ -221,13 +204,13 @@ def test_a_release_without_a_compiler_fails(built: tuple[Path, Path, str], tmp_p
 
 
 @needs_compiler
-@pytest.mark.parametrize("module", ["keys/_kernel", "similarity/_pairs"])
-def test_kernels_are_standard_c(module: str) -> None:
+@pytest.mark.parametrize("module", MODULES)
+def test_modules_are_standard_c(module: str) -> None:
     """No extension of gcc but attributes, which are defined for gcc only, so that Visual C++ can compile them."""
     options = ["-std=c11", "-pedantic-errors", "-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter", "-fsyntax-only"]
     options += ["-Wno-cast-function-type", f"-I{sysconfig.get_path('include')}"]
     options += ["-DPy_LIMITED_API=0x030B0000"] if sys.version_info >= (3, 11) else []
-    subprocess.run(["gcc", *options, str(ROOT / "es_neardupe" / f"{module}.c")], check=True)
+    subprocess.run(["gcc", *options, str(ROOT / "es_neardupe" / f"{module.replace('.', '/')}.c")], check=True)
 
 
 @pytest.mark.long

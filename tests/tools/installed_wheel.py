@@ -2,7 +2,7 @@
 
     ENVIRONMENT/bin/python tests/tools/installed_wheel.py
 
-Both kernels must be active and belong to the wheel; that of the keys must make the golden vectors.
+All modules in C must belong to the wheel; that of the keys must make the golden vectors.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from golden_vectors import FOLDER, golden_text
 
 import es_neardupe
-from es_neardupe.keys import hashing
+from es_neardupe.compiled import MODULES, compiled
 from es_neardupe.keys.fingerprint import fingerprints
 from es_neardupe.keys.scheme import Scheme
-from es_neardupe.similarity import batch
 
 TEXTS = np.array([1, 2, 3, 4, 9, 5, 6, 7], np.uint64), np.array([5, 6, 7, 8, 1, 2, 3, 4], np.uint64)
 TILES = [[0, 4, 4], [5, 0, 3]]
@@ -29,13 +29,14 @@ def main() -> None:
     """Raises `SystemExit` with the reason if the wheel is wrong."""
     if Path(es_neardupe.__file__).parents[1] == Path(__file__).parents[2]:
         sys.exit("This is the package of the repository, not an installed wheel.")
-    if hashing.kernel is None or batch.kernel is None:
-        sys.exit("A kernel is not active.")
+    if missing := [name for name in MODULES if compiled(name) is None]:
+        sys.exit(f"Not compiled: {', '.join(missing)}.")
     compared = compare_keys()
-    tiles = np.frombuffer(batch.kernel.tiles(*TEXTS, 3), np.int64).reshape(-1, 3).tolist()
+    pairs: Any = compiled("similarity._pairs")
+    tiles = np.frombuffer(pairs.tiles(*TEXTS, 3), np.int64).reshape(-1, 3).tolist()
     if tiles != TILES:
-        sys.exit(f"The kernel of pairs found other tiles: {tiles}.")
-    print(f"Python {sys.version.split()[0]}: both kernels are active, {compared} golden vectors are equal.")
+        sys.exit(f"The module of pairs found other tiles: {tiles}.")
+    print(f"Python {sys.version.split()[0]}: all modules in C are active, {compared} golden vectors are equal.")
 
 
 def compare_keys() -> int:

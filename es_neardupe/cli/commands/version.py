@@ -43,7 +43,7 @@ def version(
         ("es-neardupe", report.version),
         ("scheme", f"version {report.scheme_version}, {report.scheme} by default"),
         ("server", report.server),
-        *((f"kernel of {name}", "compiled" if one else "numpy") for name, one in report.compiled.items()),
+        *((name, "compiled" if one else "not compiled") for name, one in report.compiled.items()),
         ("Python", report.python),
         ("system", report.system),
         *report.packages.items(),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import re
+import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -18,12 +19,11 @@ from es_neardupe.cli import output, run_log
 from es_neardupe.cli.messages import show_first
 from es_neardupe.cli.output import ExitCode, say, warn
 from es_neardupe.cli.run_log import LogFormat, LogLevel, configure, reset
+from es_neardupe.compiled import MODULES
 from es_neardupe.errors import NotFound, SettingsError, Unreachable
-from es_neardupe.keys import hashing
 from es_neardupe.server.drivers.driver import TracedDriver
 from es_neardupe.server.dry_run import DryRunClient, ShownRequest
 from es_neardupe.server.responses import Answer
-from es_neardupe.similarity import batch
 
 NOWHERE = "http://127.0.0.1:9"
 DOCS = Path(__file__).parents[3] / "docs"
@@ -255,13 +255,11 @@ def test_exit_codes_are_documented() -> None:
     assert [int(code) for code in re.findall(r"^\| (\d+) \|", text, re.M)] == list(ExitCode)
 
 
-@pytest.mark.parametrize(("name", "module"), [("keys", hashing), ("pairs", batch)])
-def test_version_shows_which_kernel_is_active(
-    cli: Cli, monkeypatch: pytest.MonkeyPatch, name: str, module: ModuleType
-) -> None:
-    for kernel, words in ((module, "compiled"), (None, "numpy")):
-        monkeypatch.setattr(module, "kernel", kernel)
-        assert re.search(rf"kernel of {name} +{words}\s", cli("version", "--no-server").out)
+@pytest.mark.parametrize("name", MODULES)
+def test_version_shows_which_modules_in_c_were_built(cli: Cli, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    for module, words in ((ModuleType("built"), "compiled"), (None, "not compiled")):
+        monkeypatch.setitem(sys.modules, f"es_neardupe.{name}", module)
+        assert re.search(rf"^ {name} +{words} *$", cli("version", "--no-server").out, re.M)
 
 
 def test_the_environment_chooses_the_log(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
