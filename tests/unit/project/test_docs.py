@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shlex
+import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
@@ -77,6 +78,11 @@ from es_neardupe.similarity.explained_scores import Score
 from es_neardupe.similarity.facts.differing import Fact
 from es_neardupe.similarity.histogram import Histogram
 from es_neardupe.similarity.pair_relation import Relation
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 ROOT = Path(__file__).parents[3]
 PAGES = sorted(DOCS.glob("*.md"))
@@ -742,6 +748,34 @@ def test_contributors_find_every_room() -> None:
     (layers,) = re.findall(r"^## Layers\n(.*?)^## ", text, re.M | re.S)
     named = {name for row in table(layers) for name in re.findall(r"`(\w+)`", row[0])}
     assert named == there - {"__init__", "__main__"}
+
+
+def test_contributors_see_the_layers_as_they_are() -> None:
+    """The block of layers is that of import-linter."""
+    linted = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]["contracts"]
+    (layers,) = [one["layers"] for one in linted if one["type"] == "layers"]
+    block = re.search(r"^## Layers\n.*?```text\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text("utf-8"), re.M | re.S)
+    assert block
+    assert block[1].splitlines() == layers
+
+
+def test_contributors_can_follow_the_walkthroughs() -> None:
+    """Each file is there, and each `file.py`, `name` or `name` (`file.py`) is defined in it. A file without a folder is
+    in that of the one before."""
+    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    (walks,) = re.findall(r"^## Code walkthroughs\n(.*?)^## ", text, re.M | re.S)
+    package = Path(es_neardupe.__file__).parent
+    folder, wrong = package, []
+    found = re.findall(r"(?:`([\w.]+)` \()?`([\w/]+\.py)`(?:,\s+`([\w.]+)`)?", walks)
+    for before, name, after in found:
+        file = package / name if "/" in name else folder / name
+        folder = file.parent
+        nodes = list(ast.walk(ast.parse(file.read_text("utf-8")))) if file.exists() else []
+        defined = {one.name for one in nodes if isinstance(one, ast.FunctionDef | ast.ClassDef)}
+        if not nodes or not {part for part in (before or after).split(".") if part} <= defined:
+            wrong.append((name, before or after))
+    assert wrong == []
+    assert len(found) > 20
 
 
 def test_changelog_has_the_version() -> None:
