@@ -199,12 +199,16 @@ def unsuited_texts(index: Index) -> UnsuitedTexts | None:
     return _unsuited(index.settings, limit, lambda words: found[f"below_{words}"], found["documents"])
 
 
-def unsuited_lengths(settings: Settings, words: Sequence[int]) -> UnsuitedTexts | None:
-    """The same for some texts, by their numbers of words."""
-    limit, filled = _limit(settings), [one for one in words if one]
+def unsuited_lengths(settings: Settings, lengths: Mapping[int, int]) -> UnsuitedTexts | None:
+    """The same for some texts. ``lengths``: number of words -> texts."""
+    limit = _limit(settings)
     if limit is None:
         return None
-    return _unsuited(settings, limit, lambda limit: sum(one < limit for one in filled), len(filled))
+
+    def below(limit: int) -> int:
+        return sum(texts for words, texts in lengths.items() if 0 < words < limit)
+
+    return _unsuited(settings, limit, below, sum(lengths.values()) - lengths.get(0, 0))
 
 
 class _Limit(NamedTuple):

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 import time
-from collections import Counter
-from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
@@ -21,7 +19,6 @@ from es_neardupe.run_options import RUN_DEFAULTS, RunOptions, on_engine, tunable
 from es_neardupe.wording import command, option
 
 if TYPE_CHECKING:
-    from es_neardupe.candidates.detection import UnsuitedTexts
     from es_neardupe.index.index import Index
     from es_neardupe.report_parts import EnrichReport
 
@@ -115,6 +112,7 @@ def enrich(
     >>> report.scope.documents, report.writes.written
     (9, 9)
     """
+    from es_neardupe.candidates.detection import unsuited_lengths
     from es_neardupe.candidates.unprepared import unfit_texts
     from es_neardupe.index.index import opened
     from es_neardupe.index.index_on_workers import enrich_slices
@@ -197,18 +195,11 @@ def enrich(
         ),
         removed=counted["removed"],
         unprepared=unprepared,
-        unsuited=_unsuited(index, done.lengths) if dry_run and done.lengths else unsuited,
+        unsuited=unsuited_lengths(index.settings, done.lengths) if dry_run and done.lengths else unsuited,
         dry_run=dry_run,
         seconds=time.monotonic() - started,
         requests=dry_client.shown,
     )
-
-
-def _unsuited(index: Index, lengths: Mapping[int, int]) -> UnsuitedTexts | None:
-    """Which of the documents of a dry run do not suit the keys. ``lengths``: number of words -> documents."""
-    from es_neardupe.candidates.detection import unsuited_lengths
-
-    return unsuited_lengths(index.settings, list(Counter(lengths).elements()))
 
 
 def _check_one_of(**given: bool) -> None:

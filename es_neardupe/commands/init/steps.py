@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -442,7 +443,7 @@ def _with_sample(report: InitReport, index: UnpreparedIndex) -> InitReport:
         report,
         preparation=prepared_sample(preparation, sampled),
         unrelated=unrelated_candidates(settings.scheme, settings.threshold, found),
-        unsuited=unsuited_lengths(settings, [len(one) for one in token_hashes(texts)]),
+        unsuited=unsuited_lengths(settings, Counter(len(one) for one in token_hashes(texts))),
         unprepared=unprepared_texts((text for _, text in sampled), settings.scheme),
     )
 

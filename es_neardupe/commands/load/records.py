@@ -11,7 +11,7 @@ from functools import partial
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from es_neardupe.candidates.detection import UnsuitedTexts, unsuited_lengths, unsuited_texts
+from es_neardupe.candidates.detection import unsuited_lengths, unsuited_texts
 from es_neardupe.candidates.unprepared import beginning_of, unprepared_texts
 from es_neardupe.commands.load.report import LoadReport, LoadScope
 from es_neardupe.commands.load.skipped import SkippedRecords
@@ -164,7 +164,7 @@ def load_records(
         dry_run=run.dry_run,
         seconds=time.monotonic() - started,
         requests=dry_client.shown,
-        unsuited=_unsuited(index, lengths if run.dry_run else {}),
+        unsuited=unsuited_lengths(index.settings, lengths) if run.dry_run and lengths else unsuited_texts(index),
         screened=screened,
         pipelines=pipelines,
     )
@@ -176,13 +176,6 @@ def _other_pipelines(index: Index) -> tuple[str, ...]:
     states = index.target.states.values()
     names = {name for state in states for name in (state.default_pipeline, state.final_pipeline) if name is not None}
     return tuple(sorted(name for name in names if not is_ours(name)))
-
-
-def _unsuited(index: Index, lengths: Mapping[int, int]) -> UnsuitedTexts | None:
-    """Which documents do not suit the keys: those of these lengths (number of words -> documents), else all."""
-    if lengths:
-        return unsuited_lengths(index.settings, list(Counter(lengths).elements()))
-    return unsuited_texts(index)
 
 
 class _Compared(NamedTuple):
