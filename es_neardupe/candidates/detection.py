@@ -67,7 +67,7 @@ class Detection:
             minimum,
             settings.scheme.detection(minimum) if measure.by_keys else None,
             detection_cases(measure, minimum, settings.scheme, length),
-            are_keys_made_for(settings, measure, minimum),
+            _are_made_for(settings, measure, minimum),
         )
 
     @classmethod
@@ -77,9 +77,9 @@ class Detection:
         return cls.of(index.settings, measure, minimum, length)
 
     @property
-    def missed(self) -> str:
-        """Which pairs that are at least ``min`` similar are missed, in words; "" if almost all are found. Nothing is
-        incomplete if the keys were made for such pairs, because this was chosen with the keys."""
+    def words(self) -> str:
+        """How surely pairs that are at least ``min`` similar are found, in words; "" if almost all are. Results are
+        called incomplete only if the keys were not made for such pairs: otherwise this was chosen with the keys."""
         if self.probability is not None and self.probability < _ALMOST_ALL:
             if self.keys_made_for:
                 return (
@@ -93,11 +93,12 @@ class Detection:
             )
         if missed := [one for one in self.cases if one.probability < _ALMOST_ALL]:
             shown = ", ".join(f"{one.probability:.3f} ({one.shape})" for one in missed)
-            just = f"pairs that only just reach {self.min:g} by this measure become candidates with probability {shown}"
+            become = f"that only just reach {self.min:g} by this measure become candidates with probability {shown}"
             if self.keys_made_for:
-                return f"P{just[1:]}."
+                return f"Pairs {become}."
             return (
-                f"Results are incomplete, because the keys are made for resemblance: {just}, and the others are missed."
+                f"Results are incomplete, because the keys are made for resemblance: pairs {become}, and the others "
+                f"are missed."
             )
         return ""
 
@@ -119,9 +120,8 @@ class TextLength(NamedTuple):
         return 1.0 if scheme.unit is Unit.WORD or not self.words else (self.features + scheme.shingle - 1) / self.words
 
 
-def are_keys_made_for(settings: Settings, measure: Measure, minimum: float) -> bool:
-    """Whether the keys of an index were made for such pairs: the measure of the index or the resemblance decides, with
-    its threshold or a higher minimum."""
+def _are_made_for(settings: Settings, measure: Measure, minimum: float) -> bool:
+    """See `Detection.keys_made_for`."""
     own = measure.name is settings.measure and not measure.sources and measure.ignored is None
     return (own or measure.by_keys) and minimum >= settings.threshold_of(measure.name)
 

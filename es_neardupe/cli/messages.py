@@ -301,7 +301,7 @@ def warn_of_candidates(not_compared: int) -> None:
 
 def warn_of_detection(detection: Detection) -> None:
     """Warn if the keys do not find all pairs that are similar enough; if they were made for such pairs, only say it."""
-    if words := detection.missed:
+    if words := detection.words:
         (say if detection.keys_made_for else warn)(words)
 
 

@@ -61,7 +61,7 @@ def _hit(hit: SimilarHit) -> dict[str, Any]:
 
 def _detection(detection: Detection) -> str:
     """How many of the documents that are similar enough are found."""
-    if words := detection.missed:
+    if words := detection.words:
         return words
     if detection.probability is None:
         return f"Almost all that are at least {detection.min:g} similar are found."
