@@ -22,13 +22,17 @@ from es_neardupe.wording import option
 OPTIONAL_IN_META = ("relations", "measure", "min", "groups_only", "group_field", "versions")
 """Names that `Settings.to_meta` leaves out for their defaults."""
 
-_PREFIX = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 
 
 def check_prefix(prefix: str) -> None:
     """Raises `SettingsError` for a prefix that no index can have."""
-    if not _PREFIX.fullmatch(prefix):
-        raise SettingsError(f"The prefix {prefix!r} is not valid: use a letter, then letters, digits, _ or -.")
+    _check_name("prefix", prefix)
+
+
+def _check_name(kind: str, name: str) -> None:
+    if not _NAME.fullmatch(name):
+        raise SettingsError(f"The {kind} {name!r} is not valid: use a letter, then letters, digits, _ or -.")
 
 
 @dataclass(frozen=True)
@@ -81,8 +85,9 @@ class Settings:
             raise SettingsError(
                 f"{option('min')} is the minimum by a measure other than resemblance: give both, or neither."
             )
-        if not 0 < self.threshold_of(self.measure) <= 1:
-            raise SettingsError(f"The threshold must lie in (0, 1], not {self.threshold_of(self.measure)}.")
+        for threshold in (self.threshold_of(self.measure), self.threshold):
+            if not 0 < threshold <= 1:
+                raise SettingsError(f"The threshold must lie in (0, 1], not {threshold}.")
         if (self.bands is None) != (self.rows is None):
             raise SettingsError("bands and rows belong together: give both, or neither.")
         bands, rows = self.bands, self.rows
@@ -90,8 +95,6 @@ class Settings:
             if self.agree != 1:
                 raise SettingsError("agree requires bands and rows: the automatic choice is for one band.")
             bands, rows = choose_bands(self.threshold, self.detection, self.permutations)
-        elif not 0 < self.threshold <= 1:
-            raise SettingsError(f"The threshold must lie in (0, 1], not {self.threshold}.")
         elif not 0 < self.detection < 1:
             raise SettingsError(f"The detection must lie between 0 and 1, not {self.detection}.")
         scheme = Scheme(
@@ -201,10 +204,7 @@ class Settings:
             )
         if self.group_field is None:
             return
-        if not _PREFIX.fullmatch(self.group_field):
-            raise SettingsError(
-                f"The group field {self.group_field!r} is not valid: use a letter, then letters, digits, _ or -."
-            )
+        _check_name("group field", self.group_field)
         if self.group_field in {self.prefix, *(name.partition(".")[0] for name in self.fields)}:
             raise SettingsError(
                 f"The group field {self.group_field!r} is in use by another field: choose another name."
