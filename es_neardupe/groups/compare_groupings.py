@@ -56,11 +56,14 @@ class GroupChanges:
     after: int
     kinds: tuple[GroupChange, ...]
     examples: tuple[GroupChangeExample, ...]
+    """The largest parts of each kind that changes, two at most."""
 
 
-def compare_groups(overlaps: Mapping[tuple[str, str], int], top: int = 2) -> GroupChanges:
-    """Compare two groupings. ``overlaps``: (id before, id after) -> number of documents. Returns the ``top`` largest
-    examples of each kind."""
+_EXAMPLES = 2
+
+
+def compare_groups(overlaps: Mapping[tuple[str, str], int]) -> GroupChanges:
+    """Compare two groupings. ``overlaps``: (id before, id after) -> number of documents."""
     before, after = _sizes(overlaps, 0), _sizes(overlaps, 1)
     counted = {kind: [0, 0, 0] for kind in KINDS}
     examples: dict[str, list[tuple[int, Part]]] = defaultdict(list)
@@ -68,7 +71,7 @@ def compare_groups(overlaps: Mapping[tuple[str, str], int], top: int = 2) -> Gro
         for place, number in enumerate((len(part[0]), len(part[1]), documents)):
             counted[kind][place] += number
         if kind != "unchanged":
-            examples[kind] = sorted([*examples[kind], (-documents, part)])[:top]
+            examples[kind] = sorted([*examples[kind], (-documents, part)])[:_EXAMPLES]
     kinds = tuple(GroupChange(kind, *counted[kind]) for kind in KINDS)
     return GroupChanges(
         documents=sum(overlaps.values()),
