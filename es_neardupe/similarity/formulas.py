@@ -14,6 +14,7 @@ from itertools import pairwise
 import numpy as np
 from rapidfuzz.distance import Levenshtein
 
+from es_neardupe.errors import InputError
 from es_neardupe.keys.arrays import I32, U64, Floats, Ints, Positions
 from es_neardupe.progress import Progress, silent
 from es_neardupe.similarity import batch
@@ -31,6 +32,10 @@ _AT_ONCE = 10_000_000
 
 _FEW = 20
 """Pairs below which copying their features takes longer than comparing them one by one."""
+
+
+_MAX_DISTINCT = (1 << 31) - 1
+"""Distinct features that have a number of 32 bits."""
 
 
 def resemblance(a: U64, b: U64) -> float:
@@ -84,7 +89,8 @@ class FeatureSets:
     """
 
     def __init__(self, features: Sequence[U64]) -> None:
-        """Each element of ``features`` is sorted and distinct."""
+        """Each element of ``features`` is sorted and distinct. Raises `InputError` for more than 2^31 - 1 different
+        ones."""
         self._sizes: Ints = np.array([len(one) for one in features], np.int64)
         self._bounds: Ints = np.concatenate(([0], np.cumsum(self._sizes)))
         self._numbers, distinct = _numbered(np.concatenate([np.empty(0, np.uint64), *features]))
@@ -117,12 +123,15 @@ class FeatureSets:
 
 
 def _numbered(features: U64) -> tuple[I32, int]:
-    """The number of each feature among the distinct ones, and how many these are."""
+    """The number of each feature among the distinct ones, and how many these are. Raises `InputError` for too many."""
     numbers = np.empty(len(features), np.int32)
     distinct = -1 if batch.kernel is None else batch.kernel.numbered(features, numbers)
     if distinct < 0:  # not numbered in C
         every, found = np.unique(features, return_inverse=True)
-        assert len(every) < 1 << 31, "too many different features for one comparison"
+        if len(every) > _MAX_DISTINCT:
+            raise InputError(
+                f"{len(every):,} different features are too many to compare at once. Compare fewer or shorter texts."
+            )
         return found.reshape(-1).astype(np.int32), len(every)
     return numbers, distinct
 

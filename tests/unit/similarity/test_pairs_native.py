@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 from recount import word_edits
 from unit_tools import set_resemblance
 
-from es_neardupe.errors import SettingsError
+from es_neardupe.errors import InputError, SettingsError
 from es_neardupe.keys.hashing import mix64
 from es_neardupe.options import FactKind, Matching
-from es_neardupe.similarity import batch
+from es_neardupe.similarity import batch, formulas
 from es_neardupe.similarity.alignment import Alignment, align, literal, totals
 from es_neardupe.similarity.facts.reader import Tokens
 from es_neardupe.similarity.facts.scanner import AFTER_NUMBERS, FOR_KERNEL, scan
@@ -242,6 +242,14 @@ def test_features_that_many_pairs_share(sets: list[set[int]], compiled: bool, da
         for some in (pairs, sorted(pairs), []):
             left, right = np.array(some, np.intp).reshape(-1, 2).T
             assert made.resemblances(left, right).tolist() == [set_resemblance(sets[a], sets[b]) for a, b in some]
+
+
+def test_more_features_than_have_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(formulas, "_MAX_DISTINCT", 3)
+    with in_python():
+        FeatureSets([FEATURES[:3], FEATURES[:2]])
+        with pytest.raises(InputError, match="4 different features are too many to compare at once"):
+            FeatureSets([FEATURES[:3], FEATURES[3:4]])
 
 
 def test_features_that_collide() -> None:
