@@ -36,7 +36,8 @@ class DecisionRequest:
 def decision_preview_page(
     site: Site, asked: DecisionRequest, report: DecisionReport, titles: Mapping[Address, Mapping[str, str]]
 ) -> Hosted:
-    """What a decision would do, with the button that stores it. ``titles``: the fields to show of each document."""
+    """What a decision about parts would do, with the button that stores it. ``titles``: the fields to show of each
+    document."""
     return hosted("decide.html.j2", site, asked=asked, report=report, titles=titles)
 
 

@@ -12,7 +12,6 @@ document.addEventListener("DOMContentLoaded", () => {
   const places = JSON.parse($("#places").textContent);
   const opened = performance.now();
   let split = null; // the part of each text, 0 for none; null: nothing is previewed
-  let verdict = "split";
 
   // Without a script, everything stands on the page one below the other.
   document.body.classList.remove("plain");
@@ -132,7 +131,6 @@ document.addEventListener("DOMContentLoaded", () => {
     let all = 0;
     for (const input of $$("[data-part-of]", form)) {
       const part = split[Number(input.dataset.partOf)];
-      input.value = part || "";
       all += 1;
       if (part) { sizes.set(part, (sizes.get(part) || 0) + 1); }
     }
@@ -167,8 +165,9 @@ document.addEventListener("DOMContentLoaded", () => {
     const how = document.createElement("input");
     how.type = "hidden";
     how.name = "verdict";
-    how.value = verdict;
+    how.value = "split";
     form.append(how);
+    for (const input of $$("[data-part-of]", form)) { input.value = split[Number(input.dataset.partOf)] || ""; }
     form.elements.confirmed.value = "true";
     form.submit();
   };
@@ -177,7 +176,7 @@ document.addEventListener("DOMContentLoaded", () => {
   // Each reading of the current place is a part.
   const byReading = () => {
     const found = places[current()?.dataset.place];
-    if (!found) { return; }
+    if (!found || size < 3) { return; }
     const parts = texts(() => 0);
     found.values.forEach((one, at) => one.texts.forEach((text) => { parts[text] = at + 1; }));
     split = parts;

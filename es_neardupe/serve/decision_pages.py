@@ -223,14 +223,14 @@ def _asked(
     note: str,
 ) -> DecisionRequest:
     """What the form asks for. Each document is given as ``CONTENT INDEX ID``, with the content hash that the reviewer
-    saw; ``chosen`` are contents; ``numbers`` the parts of the documents."""
+    saw; ``chosen`` are contents; ``numbers`` the parts of the documents of a split."""
     given = [_document(one) for one in documents]
     seen: dict[str | Address, str] = dict(given)
     some = [address for address, content in given if content in chosen]
     others = [address for address, content in given if content not in chosen]
     if verdict == "keep" and len(some) > 1:
         raise SettingsError("Choose the one document to keep.")
-    if verdict == "split" or (numbers and any(numbers)):
+    if verdict == "split":
         if len(numbers) != len(given):
             raise _incomplete()
         by_part: dict[str, list[Address]] = {}

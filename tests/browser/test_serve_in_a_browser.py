@@ -299,6 +299,47 @@ def test_a_review_by_keyboard(address: str, client: Client, index_name: str, tmp
         assert (downloads / "decisions.csv").read_text("utf-8-sig").count("\nnote,") == 1
 
 
+FEW = {
+    f"{size}-{letter}": {"title": f"Group of {size}", "body": text}
+    for size in (2, 3, 4)
+    for letter, text in zip("abcd", family(f"few {size}", size), strict=False)
+}
+
+
+def tick(browser: webdriver.Chrome, letter: str) -> str:
+    """Choose a document; returns its id."""
+    head = browser.find_element(By.XPATH, f"//thead//th[.//*[contains(@class, 'letter') and text()='{letter}']]")
+    head.find_element(By.CSS_SELECTOR, "input[type=checkbox]").click()
+    return head.find_element(By.CSS_SELECTOR, ".id").text
+
+
+@pytest.mark.parametrize("index", [FEW], indirect=True)
+def test_a_canceled_preview_leaves_nothing_behind(address: str, client: Client, index_name: str) -> None:
+    """A pair has no preview; of more texts, the next decision is about what is chosen then."""
+    news = NearDupe(index_name, client)
+    with chromium() as browser:
+        browser.get(address)
+        open_group(browser, "Group of 2")
+        press(browser, "x")
+        assert not find(browser, "#what").is_displayed()
+        press(browser, Keys.ESCAPE)
+        decide(browser, "s")
+        assert [one.verdict.value for one in news.decisions()] == ["same"]
+        open_group(browser, "Group of 3")
+        press(browser, "s", Keys.ESCAPE)
+        kept = tick(browser, "B")
+        decide(browser, "e")
+        assert [[two.id for two in one.documents] for one in news.decisions()[:1]] == [[kept]]
+        open_group(browser, "Group of 4")
+        press(browser, "s", Keys.ESCAPE)
+        noted = tick(browser, "B")
+        press(browser, "t")
+        press(browser, "hi")
+        press_on(browser, Keys.ENTER)
+        notes = [one for one in news.decisions() if one.verdict.value == "note"]
+        assert [[two.id for two in one.documents] for one in notes] == [[noted]]
+
+
 def test_a_decision_where_two_texts_are_read(address: str, client: Client, index_name: str) -> None:
     """The comparison has the keys of the group: one stores, another takes it back, and errors lead back."""
     news = NearDupe(index_name, client)

@@ -383,6 +383,17 @@ def test_a_note_goes_with_a_decision(client: Client, index_name: str) -> None:
     assert [one.note for one in ann.news.decisions()] == ["see the ticket"]
 
 
+def test_parts_are_those_of_a_split(client: Client, index_name: str) -> None:
+    """Another verdict is about what is chosen, whatever parts the form has from a preview that was canceled."""
+    ann = Reviewer(begun(client, index_name), "ann")
+    parts = [str(number) for number, _ in enumerate(ann.documents(), 1)]
+    ann.post("/decide", ann.form("keep", "b", part=parts))
+    ann.post("/decide", ann.form("note", "b", part=parts, note="look"))
+    said = {(one.verdict.value, one.note, tuple(two.id for two in one.documents)) for one in ann.news.decisions()}
+    assert said == {("keep", None, ("b",)), ("note", "look", ("b",))}
+    assert "These texts are the same" in ann.post("/decide", ann.form("same", part=parts))
+
+
 def test_exports(client: Client, index_name: str) -> None:
     news = begun(client, index_name)
     ann = Reviewer(news, "ann")
