@@ -224,6 +224,7 @@ document.addEventListener("DOMContentLoaded", () => {
   // A decision about more than two texts is previewed in place. One about two is stored at once, but not by a key that
   // was meant for the group before.
   form.addEventListener("submit", (event) => {
+    if (split) { event.preventDefault(); actions.Enter(); return; } // Enter in the field of the note
     const how = event.submitter?.value;
     if (["same", "different", "apart"].includes(how) && size > 2) {
       event.preventDefault();

@@ -340,6 +340,33 @@ def test_a_canceled_preview_leaves_nothing_behind(address: str, client: Client, 
         assert [[two.id for two in one.documents] for one in notes] == [[noted]]
 
 
+@pytest.mark.parametrize("index", [FEW], indirect=True)
+def test_a_note_that_goes_with_the_next_decision_is_shown(address: str, client: Client, index_name: str) -> None:
+    """Also after Escape, and next to a preview; an empty field is closed."""
+    news = NearDupe(index_name, client)
+    with chromium() as browser:
+        browser.get(address)
+        for title, keys in (("Group of 2", ["s"]), ("Group of 4", ["s", Keys.ENTER])):
+            open_group(browser, title)
+            note = find(browser, "input[name=note]")
+            assert not note.is_displayed()
+            press(browser, "t", Keys.ESCAPE)
+            assert not note.is_displayed()
+            press(browser, "t")
+            press(browser, title, Keys.ESCAPE)
+            settle(browser)
+            for key in keys[:-1]:
+                press(browser, key)
+            assert note.is_displayed()
+            press_on(browser, keys[-1])
+            assert [(one.verdict.value, one.note) for one in news.decisions()[:1]] == [("same", title)]
+        open_group(browser, "Group of 3")
+        press(browser, "a", "t")
+        press(browser, "with the preview")
+        press_on(browser, Keys.ENTER)
+        assert [(one.verdict.value, one.note) for one in news.decisions()[:1]] == [("different", "with the preview")]
+
+
 def test_a_decision_where_two_texts_are_read(address: str, client: Client, index_name: str) -> None:
     """The comparison has the keys of the group: one stores, another takes it back, and errors lead back."""
     news = NearDupe(index_name, client)
