@@ -118,7 +118,11 @@ document.addEventListener("DOMContentLoaded", () => {
       button.classList.toggle("some", some.length > 0);
       $("span", button).textContent = some.length === 1 ? "1 chosen differs" : `${some.length} chosen differ`;
     }
-    if ($("#kept")) { $("#kept").textContent = some.length === 1 ? letter(some[0]) : "A"; }
+    const kept = $("#kept");
+    if (kept) {
+      kept.textContent = some.length > 1 ? "one" : letter(some[0] ?? 0);
+      kept.closest("button").disabled = some.length > 1;
+    }
   };
   const letter = (text) => $(`[data-text="${text}"] .letter`)?.textContent ?? "A";
 

@@ -367,6 +367,28 @@ def test_a_note_that_goes_with_the_next_decision_is_shown(address: str, client: 
         assert [(one.verdict.value, one.note) for one in news.decisions()[:1]] == [("different", "with the preview")]
 
 
+@pytest.mark.parametrize("index", [FEW], indirect=True)
+def test_one_document_can_be_kept(address: str, client: Client, index_name: str) -> None:
+    """With several chosen, the button says so, and the key does nothing."""
+    news = NearDupe(index_name, client)
+    with chromium() as browser:
+        browser.get(address)
+        open_group(browser, "Group of 4")
+        keep = find(browser, "button[value=keep]")
+        assert keep.text.startswith("Keep A")
+        chosen = tick(browser, "B")
+        assert keep.text.startswith("Keep B")
+        tick(browser, "C")
+        assert keep.text.startswith("Keep one")
+        assert not keep.is_enabled()
+        settle(browser)
+        press(browser, "e")
+        tick(browser, "C")
+        decide(browser, "e")
+        assert "Stored keep" in said(browser)
+        assert [[two.id for two in one.documents] for one in news.decisions()] == [[chosen]]
+
+
 def test_a_decision_where_two_texts_are_read(address: str, client: Client, index_name: str) -> None:
     """The comparison has the keys of the group: one stores, another takes it back, and errors lead back."""
     news = NearDupe(index_name, client)
