@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import parse_qsl, quote, urlencode
 
 from es_neardupe.display_text import Located, named
 from es_neardupe.groups.decisions import Decision
@@ -51,6 +51,12 @@ class Site:
         more = len(names) - 2
         listed = " and ".join(names) if more <= 0 else f"{names[0]}, {names[1]} and {more:,} more"
         return f"{decisions[0].verdict.value}: {listed}"
+
+    @staticmethod
+    def form_value(document: Located, content: str) -> str:
+        """The value by which a form names a document: ``CONTENT INDEX ID``, with the content hash that the reviewer
+        sees. The id is percent-encoded, because browsers send line breaks as others."""
+        return f"{content} {document.index} {quote(document.id, errors='replace')}"
 
     def link(self, path: str, **values: object) -> str:
         """The address of a page. Empty values and None are omitted; a list is repeated."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from typing import Annotated
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
@@ -222,8 +222,8 @@ def _asked(
     page: str,
     note: str,
 ) -> DecisionRequest:
-    """What the form asks for. Each document is given as ``CONTENT INDEX ID``, with the content hash that the reviewer
-    saw; ``chosen`` are contents; ``numbers`` the parts of the documents of a split."""
+    """What the form asks for. Each document is given as by `Site.form_value`; ``chosen`` are contents; ``numbers`` the
+    parts of the documents of a split."""
     given = [_document(one) for one in documents]
     seen: dict[str | Address, str] = dict(given)
     some = [address for address, content in given if content in chosen]
@@ -276,7 +276,7 @@ def _document(given: str) -> tuple[Address, str]:
     index, _, id = address.partition(" ")
     if not (content and index and id):
         raise _incomplete()
-    return Address(index, id), content
+    return Address(index, unquote(id)), content
 
 
 _OWN = ("verdict", "author", "at", "withdrawn", "similarity", "measure", "note")

@@ -5,12 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 from html import unescape
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, unquote, urlencode
 
 import pyarrow
 import pyarrow.parquet
@@ -45,6 +46,13 @@ SOURCES: JSON = {
 NAMES = ["a", "b", "copy", f"c/ü {NASTY}", "d"]
 
 
+def _as_sent(value: object) -> object:
+    """A value of a form as browsers send it: each line break is of two characters."""
+    if isinstance(value, list):
+        return [_as_sent(one) for one in value]
+    return re.sub(r"\r\n|\r|\n", "\r\n", str(value))
+
+
 class Reviewer:
     """A browser of one reviewer."""
 
@@ -73,7 +81,7 @@ class Reviewer:
         """Id -> the value by which the form of a group names the document."""
         page = Reader(self.get("/group", id=group or self.group()))
         values = [str(one["value"]) for _, one in page.tags if one.get("name") == "document"]
-        return {value.split(" ", 2)[2]: value for value in values}
+        return {unquote(value.split(" ", 2)[2]): value for value in values}
 
     def form(self, verdict: str, *ids: str, **more: object) -> dict[str, object]:
         """About a group; the documents ``ids`` are chosen."""
@@ -88,7 +96,7 @@ class Reviewer:
         return self.form("split", part=[numbers.get(id, "") for id in self.documents()], **more)
 
     def post(self, path: str, form: Mapping[str, object], status: int = 200) -> str:
-        answer = self.site.post(path, data=form)
+        answer = self.site.post(path, data={name: _as_sent(value) for name, value in form.items()})
         assert answer.status_code == status, answer.text
         return str(answer.text)
 
@@ -392,6 +400,31 @@ def test_parts_are_those_of_a_split(client: Client, index_name: str) -> None:
     said = {(one.verdict.value, one.note, tuple(two.id for two in one.documents)) for one in ann.news.decisions()}
     assert said == {("keep", None, ("b",)), ("note", "look", ("b",))}
     assert "These texts are the same" in ann.post("/decide", ann.form("same", part=parts))
+
+
+def test_ids_with_any_characters(client: Client, index_name: str) -> None:
+    """In the forms of a group, of a preview and of a document."""
+    names = ["line\nbreak", "\r\n", "tab\t ", "100%2F %"]
+    make_index(client, index_name, {"body": {"type": "text"}})
+    put(client, index_name, {id: {"body": text} for id, text in zip(names, (A, B, C, D), strict=True)})
+    news = NearDupe(index_name, client)
+    news.init(Settings(("body",)))
+    news.enrich()
+    news.group()
+    ann = Reviewer(news, "ann")
+    assert {*ann.documents()} == {*names}
+    preview = Reader(ann.post("/decide", ann.form("apart")))
+    form: dict[str, list[str]] = {}
+    for tag, one in preview.tags:
+        if tag == "input" and "name" in one:
+            form.setdefault(str(one["name"]), []).append(str(one["value"]))
+    ann.post("/decide", form)
+    (stored,) = news.decisions()
+    assert {one.id for one in stored.documents} == {*names}
+    for id in names:
+        inputs = ann._inputs(ann.get("/document", id=id))
+        ann.post("/decide", {**inputs, "verdict": "keep"})
+        assert [one.documents[0].id for one in news.decisions()[:1]] == [id]
 
 
 def test_exports(client: Client, index_name: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from urllib.parse import quote_plus
+from urllib.parse import quote, quote_plus
 
 import pytest
 from page_reader import NASTY, Reader
@@ -374,8 +374,8 @@ def test_the_preview_of_a_decision(verdict: str) -> None:
     stored = dict(inputs)
     assert (stored["verdict"], stored["confirmed"], stored["csrf"]) == ("split", "true", SITE.csrf)
     assert [value for name, value in inputs if name == "document"] == [
-        f"{contents[0]} {PRINCIPAL.index} {PRINCIPAL.id}",
-        f"{contents[1]} other {member.id}",
+        f"{contents[0]} {PRINCIPAL.index} {quote(PRINCIPAL.id)}",
+        f"{contents[1]} other {quote(member.id)}",
     ]
     assert [value for name, value in inputs if name == "part"] == ["1", "2"]
     assert "replaces" not in page.html
