@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from importlib.metadata import version
 from typing import Annotated, Any
 
 from fastapi import Depends, FastAPI, Query, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, Response
+from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.routing import Match, Route
 
@@ -81,12 +82,44 @@ _LOGINS = {
 _SIMILAR, _CONTAINED, _DOCUMENTS = defaults_of(similar), defaults_of(contained), defaults_of(documents)
 
 
+class _Request(Request):
+    """A request whose JSON has each name of an object once."""
+
+    async def json(self) -> Any:
+        return json.loads(await self.body(), object_pairs_hook=_object)
+
+
+class _Route(APIRoute):
+    """A route that reads bodies so."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+
+        async def handler(request: Request) -> Response:
+            return await handle(_Request(request.scope, request.receive))
+
+        return handler
+
+
+def _object(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    _check_once(name for name, _ in pairs)
+    return dict(pairs)
+
+
+def _check_once(names: Iterable[str]) -> None:
+    """Refuse a name that is given several times, of which only the last value would count."""
+    for name, number in Counter(names).items():
+        if number > 1:
+            raise SettingsError(f"{name!r} is given {number} times: give it once.")
+
+
 class _Described(FastAPI):
     """An application whose OpenAPI document names the form of errors and the ways to log in."""
 
     def __init__(self, schemes: Mapping[str, Any], **settings: Any) -> None:
         """``schemes``: security schemes, of which a request needs one."""
         super().__init__(**settings, generate_unique_id_function=lambda route: route.name)
+        self.router.route_class = _Route
         self._schemes = schemes
 
     def openapi(self) -> dict[str, Any]:
@@ -102,16 +135,16 @@ class _Described(FastAPI):
 
 
 def _check_names(request: Request) -> None:
-    """Refuse a parameter that the path does not have, such as a misspelled one, and one with several values of which
-    only the last would count."""
+    """Refuse a parameter that the path does not have, such as a misspelled one, and several values of a single one."""
     operation = request.app.openapi()["paths"][request.scope["route"].path][request.method.lower()]
     known = {one["name"]: one["schema"] for one in operation.get("parameters", ()) if one["in"] == "query"}
     if unknown := [name for name in request.query_params if name not in known]:
         has = f"Its parameters: {', '.join(known)}." if known else "It has none."
         raise SettingsError(f"{unknown[0]!r} is not a parameter of this path. {has}")
-    for name, number in Counter(name for name, _ in request.query_params.multi_items()).items():
-        if number > 1 and not any(one.get("type") == "array" for one in known[name].get("anyOf", [known[name]])):
-            raise SettingsError(f"{name!r} is given {number} times: give it once.")
+    lists = {
+        name for name, one in known.items() if any(kind.get("type") == "array" for kind in one.get("anyOf", [one]))
+    }
+    _check_once(name for name, _ in request.query_params.multi_items() if name not in lists)
 
 
 _UNREADABLE = {UnicodeDecodeError: "it is not valid UTF-8", RecursionError: "it is nested too deeply"}
@@ -134,6 +167,8 @@ def _answer_errors(app: FastAPI, *, allow_decisions: bool, logins: bool) -> None
     def unknown(request: Request, error: HTTPException) -> JSONResponse:
         if error.status_code == 404:
             return problem(404, f"There is no {request.url.path} here: {INTERFACE}/openapi.json lists all paths.")
+        if isinstance(error.__cause__, SettingsError):
+            return refusal(error.__cause__)
         if why := next((why for kind, why in _UNREADABLE.items() if isinstance(error.__cause__, kind)), None):
             return problem(400, f"body: {why}", SettingsError.__name__)
         if error.status_code != 405:

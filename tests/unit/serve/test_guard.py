@@ -417,7 +417,12 @@ def test_half_of_a_surrogate_pair() -> None:
 
 @pytest.mark.parametrize(
     ("body", "why"),
-    [(b'{"text": "a \xff"}', "body: it is not valid UTF-8"), (b"[" * 100_000, "body: it is nested too deeply")],
+    [
+        (b'{"text": "a \xff"}', "body: it is not valid UTF-8"),
+        (b"[" * 100_000, "body: it is nested too deeply"),
+        (b'{"text": "one", "top": 1, "text": "two"}', "'text' is given 2 times: give it once."),
+        (b'{"text": "one", "facts": [{"a": 1, "a": 1, "a": 2}]}', "'a' is given 3 times: give it once."),
+    ],
 )
 def test_bodies_that_cannot_be_read(body: bytes, why: str) -> None:
     headers = BEARER | {"Content-Type": "application/json"}
