@@ -406,14 +406,16 @@ def _compared_fields(shown: ShownFields, rows: Sequence[CollatedRow]) -> tuple[t
     return tuple(differing), {name: found.pop() for name, found in values.items() if len(found) == 1}
 
 
+_PLACE = re.compile(r"[1-9][0-9]{0,9}")
 _NUMBER = re.compile(r"(\d[\d,]*(?:\.\d+)?)")
 
 
 def _ordered(rows: list[CollatedRow], found: Collation, order: str, shown: ShownFields) -> list[CollatedRow]:
     """The row of the reference, and the others in this order; by a place, first those that are in the collation."""
+    if not order:
+        return rows
     name = order.removeprefix("-")
     values: dict[str, Callable[[int], Any]] = {
-        "": lambda number: 0,
         "similarity": lambda number: rows[number].members[0].similarity,
         "id": lambda number: _natural(rows[number].members[0].id),
     }
@@ -421,14 +423,15 @@ def _ordered(rows: list[CollatedRow], found: Collation, order: str, shown: Shown
         values[f"field.{field}"] = lambda number, field=field: _natural(  # type: ignore[misc]
             rows[number].members[0].fields.get(field, "")
         )
-    if name.isdecimal() and 1 <= int(name) <= len(found.places):
+    by_place = _PLACE.fullmatch(name) is not None and int(name) <= len(found.places)
+    if by_place:
         values[name] = lambda number: _natural(found.cell(number, int(name)).text)
     if name not in values:
         raise SettingsError(
             f"The members cannot be sorted by {order!r}. Possible: similarity, id, the number of a place, and `field.` "
             f"with the name of a field to show; with - in front, descending."
         )
-    last = len(found.rows) if name.isdecimal() else len(rows)
+    last = len(found.rows) if by_place else len(rows)
     numbers = sorted(range(1, last), key=values[name], reverse=order.startswith("-"))
     return [rows[number] for number in (0, *numbers)] + rows[last:]
 

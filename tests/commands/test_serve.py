@@ -631,8 +631,8 @@ def test_form_letters_are_one_letter_and_a_table(client: Client, index_name: str
     ):
         shown(site, "/group", status, **params)
     assert site.get("/api/groups/none/collation").status_code == 404
-    for wrong in ("places=0", "sort=9", "sort=field.body"):
-        assert site.get(f"/api/groups/{group}/collation?{wrong}").status_code == 400
+    for wrong in ("places=0", "sort=9", "sort=field.body", "sort=-", "sort=02", f"sort={'1' * 5000}"):
+        assert site.get(f"/api/groups/{group}/collation?{wrong}").status_code == 400, wrong
 
 
 @STORAGES
