@@ -135,11 +135,6 @@ class Address(NamedTuple):
     id: str
 
 
-def by_address(id: str, index: str | None) -> str | Address:
-    """A document as it is given by its id, and by its concrete index if that is known."""
-    return Address(index, id) if index else id
-
-
 @dataclass(slots=True)  # not frozen, like Action and Outcome: to make one takes half as long, and runs make millions
 class Hit:
     """A document as read from the server: its address, its version, and the requested part of its source."""

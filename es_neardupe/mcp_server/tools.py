@@ -22,9 +22,8 @@ from es_neardupe.json_models import CommonShare
 from es_neardupe.json_results import plain
 from es_neardupe.mcp_server import answers
 from es_neardupe.mcp_server.protocol import server_of
-from es_neardupe.records import by_address
 from es_neardupe.signatures import defaults_of, meaning_of
-from es_neardupe.views.document_pages import part_of_document
+from es_neardupe.views.document_pages import by_address, part_of_document
 from es_neardupe.views.group_pages import MAX_WHOLE, DocumentFilter, GroupSelection, page_of_groups
 
 _INSTRUCTIONS = (
@@ -67,7 +66,7 @@ def _tools_of_documents(index: Index, fields: Sequence[str]) -> list[Callable[..
         facts: Annotated[str | list[str] | None, Field(**meaning_of(similar_, "facts"))] = None,
     ) -> Answer:
         """List the near-duplicates of a document or a text, most similar first, with exact similarities."""
-        document = None if id is None else by_address(id, id_index)
+        document = by_address(id, id_index)
         found = similar_(
             index,
             id=document,
@@ -104,7 +103,7 @@ def _tools_of_documents(index: Index, fields: Sequence[str]) -> list[Callable[..
     ) -> Answer:
         """Compare two documents, or a document and a text: similarity, and the passages that differ, with what kind of
         fact differs (such as amount, date, name), or passage or words; the most important first."""
-        one, other = by_address(a, a_index), None if b is None else by_address(b, b_index)
+        one, other = by_address(a, a_index), by_address(b, b_index)
         return answers.limited(answers.comparison_answer(compare_(index, one, other, text=text, fields=fields)))
 
     def contained(
@@ -117,7 +116,7 @@ def _tools_of_documents(index: Index, fields: Sequence[str]) -> list[Callable[..
         ignore_common: _IgnoreCommon = None,
     ) -> Answer:
         """List documents that contain a document or a text, or are contained in it. Needs sampled keys."""
-        document = None if id is None else by_address(id, id_index)
+        document = by_address(id, id_index)
         found = contained_(index, id=document, text=text, min=min, top=top, ignore_common=ignore_common)
         return answers.limited(answers.contained_answer(found))
 
@@ -165,7 +164,7 @@ def _tools_of_the_index(index: Index, fields: Sequence[str]) -> list[Callable[..
             shown_fields(current, fields, origin=True),
             start=start,
             size=size,
-            reference=None if reference is None else by_address(reference, reference_index),
+            reference=by_address(reference, reference_index),
             first_place=first_place,
         )
         return answers.limited(answers.group_answer(found))

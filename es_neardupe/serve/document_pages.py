@@ -17,12 +17,11 @@ from es_neardupe.options import Matching
 from es_neardupe.pages.application import Site
 from es_neardupe.pages.bar import DecisionBar
 from es_neardupe.pages.site import DocumentText, comparison_page, document_page
-from es_neardupe.records import by_address
 from es_neardupe.serve.answers import page_answer
 from es_neardupe.serve.large_work import large_work
 from es_neardupe.serve.site_pages import chosen, said_before
 from es_neardupe.verification.texts_to_compare import read_document
-from es_neardupe.views.document_pages import DocumentReview, review_of_documents
+from es_neardupe.views.document_pages import DocumentReview, by_address, review_of_documents
 
 _SIMILAR = 20
 """Documents below the threshold that are listed."""

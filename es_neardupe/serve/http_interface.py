@@ -53,7 +53,7 @@ from es_neardupe.json_models import (
 )
 from es_neardupe.json_results import group_json, groups_json, plain, similar_json
 from es_neardupe.match_options import MatchOptions
-from es_neardupe.records import Address, by_address
+from es_neardupe.records import Address
 from es_neardupe.serve import parameters
 from es_neardupe.serve.answers import PROBLEM_JSON, problem, refusal
 from es_neardupe.serve.guard import INTERFACE
@@ -61,7 +61,7 @@ from es_neardupe.serve.large_work import large_work
 from es_neardupe.signatures import defaults_of
 from es_neardupe.similarity.comparison import MAX_CHARS
 from es_neardupe.verification.texts_to_compare import compared, read_texts
-from es_neardupe.views.document_pages import part_of_document
+from es_neardupe.views.document_pages import by_address, part_of_document
 from es_neardupe.views.group_pages import page_of_groups, read_after
 
 _PROBLEM: dict[str, Any] = {
@@ -262,7 +262,7 @@ def http_interface(
                 shown_fields(current, fields, origin=True),
                 start=start,
                 size=size,
-                reference=None if reference is None else by_address(reference, reference_index),
+                reference=by_address(reference, reference_index),
                 first_place=places,
                 order=sort,
             )

@@ -36,9 +36,9 @@ from es_neardupe.pages.application import Site
 from es_neardupe.pages.bar import Said
 from es_neardupe.pages.group import MAX_RELATED, group_file, group_page
 from es_neardupe.pages.site import Offered, error_page, groups_error_page, groups_page, overview_page, search_page
-from es_neardupe.records import by_address
 from es_neardupe.serve.answers import page_answer, status_of
 from es_neardupe.similarity.pair_relation import Relation
+from es_neardupe.views.document_pages import by_address
 from es_neardupe.views.group_pages import (
     MAX_WHOLE,
     DocumentFilter,
@@ -116,13 +116,12 @@ def site_pages(
 
     def collated(request: Request, current: Index, id: str) -> tuple[Site, CollatedTexts, GroupFindings]:
         given = request.query_params
-        reference = given.get("reference")
         found = read_collated(
             current,
             id,
             shown_fields(current, fields, origin=True),
             start=_whole(given, "start") or 0,
-            reference=by_address(reference, given.get("reference_index")) if reference else None,
+            reference=by_address(given.get("reference") or None, given.get("reference_index")),
         )
         texts = [row.members[0].reference for row in found.rows]
         own = site(request).of(current)

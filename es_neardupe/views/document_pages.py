@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, overload
 
-from es_neardupe.errors import InputError
+from es_neardupe.errors import InputError, SettingsError
 from es_neardupe.groups.decisions import Decision, Decisions, Verdict, said_about_pairs
 from es_neardupe.groups.former import FormerVerdict, former_verdicts
 from es_neardupe.groups.listing import QueuePlace, queue_place
@@ -22,6 +22,20 @@ from es_neardupe.index.stored_fields import group_of, stored_fields
 from es_neardupe.keys.text import contents
 from es_neardupe.records import Address, one_line
 from es_neardupe.verification.current_texts import current_source
+
+
+@overload
+def by_address(id: str, index: str | None) -> str | Address: ...
+@overload
+def by_address(id: str | None, index: str | None) -> str | Address | None: ...
+def by_address(id: str | None, index: str | None) -> str | Address | None:
+    """A document as it is given by its id, and by its concrete index if that is known; None for none. Raises
+    `SettingsError` for an index without an id."""
+    if not index:
+        return id
+    if id is None:
+        raise SettingsError(f"The index {index!r} of a document is given without its id: add the id, or leave it out.")
+    return Address(index, id)
 
 
 @dataclass(frozen=True)

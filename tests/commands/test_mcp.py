@@ -302,6 +302,8 @@ def test_bad_input_is_an_error_of_the_tool(shared: NearDupe) -> None:
             ("groups", {"after": "[{}]"}, "previous page"),
             ("groups", {"order": "none"}, "`order`: Input should be 'largest', 'most-texts', "),
             ("document", {"id": "none"}, "There is no document 'none'"),
+            ("similar", {"text": "one", "id_index": "x"}, "The index 'x' of a document is given without its id"),
+            ("compare", {"a": "l0", "text": "one", "b_index": "x"}, "The index 'x' of a document is given without"),
             ("document", {"id": "l0", "start": -1}, "`start`: Input should be greater than or equal to 0."),
             ("compare", {"a": "l0"}, "second document or a text"),
             ("contained", {"id": "l0", "min": 7}, "`min`: Input should be less than or equal to 1."),

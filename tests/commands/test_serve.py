@@ -628,10 +628,12 @@ def test_form_letters_are_one_letter_and_a_table(client: Client, index_name: str
     for params, status in (
         ({"id": group, "reference": "<script>"}, 404),
         ({"id": group, "start": "x"}, 400),
+        ({"id": group, "reference_index": index_name}, 400),
     ):
         shown(site, "/group", status, **params)
     assert site.get("/api/groups/none/collation").status_code == 404
-    for wrong in ("places=0", "sort=9", "sort=field.body", "sort=-", "sort=02", f"sort={'1' * 5000}"):
+    wrong_orders = [f"sort={one}" for one in ("9", "field.body", "-", "02", "1" * 5000)]
+    for wrong in ("places=0", "reference_index=x", *wrong_orders):
         assert site.get(f"/api/groups/{group}/collation?{wrong}").status_code == 400, wrong
 
 
