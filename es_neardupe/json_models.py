@@ -123,7 +123,7 @@ class _DecisionQuery(BaseModel):
 
     author: str = Field(min_length=1, max_length=200)
     """Name of the reviewer."""
-    note: str | None = Field(None, max_length=4000)
+    note: str | None = Field(None, max_length=4000, json_schema_extra={"pattern": r"^[^\u0000]*$"})
     """Any text about it."""
     dry_run: bool = Field(False, strict=True)
     """Store nothing."""

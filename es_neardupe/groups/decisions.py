@@ -139,6 +139,8 @@ class Decision:
             raise SettingsError(f"The name of a reviewer must have 1 to {_MAX_NAME} printable characters.")
         if self.note is not None and len(self.note) > _MAX_NOTE:
             raise SettingsError(f"A note can have {_MAX_NOTE:,} characters; this one has {len(self.note):,}.")
+        if self.note is not None and "\0" in self.note:  # databases and readers of CSV files refuse it
+            raise SettingsError("A note cannot have the character U+0000.")
         if self.verdict is Verdict.NOTE and not (self.note or "").strip():
             raise SettingsError("A note needs a text.")
         return self

@@ -550,7 +550,8 @@ def test_programs_decide_only_if_allowed(client: Client, index_name: str) -> Non
     assert writing.delete(f"/api/decisions/{found['id']}").json()["withdrawn"] is not None
     assert writing.delete("/api/decisions/none").status_code == 404
     assert reading.get("/api/decisions?withdrawn=true").json()["total"] == 1
-    for wrong in ({**body, "verdict": "x"}, {**body, "more": 1}, {**body, "others": ["none"]}, {**body, "author": ""}):
+    wrong_values = ({"verdict": "x"}, {"more": 1}, {"others": ["none"]}, {"author": ""}, {"note": "a\0b"})
+    for wrong in ({**body, **one} for one in wrong_values):
         assert writing.post("/api/decisions", json=wrong).status_code in (400, 404)
 
 

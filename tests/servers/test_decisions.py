@@ -357,6 +357,8 @@ def test_what_cannot_be_decided(client: Client, index_name: str) -> None:
             news.decide("same", "a", ["b"], author=author)
     with pytest.raises(SettingsError, match="4,000 characters"):
         news.decide("note", "a", author="ann", note="x" * 5000)
+    with pytest.raises(SettingsError, match="cannot have the character U"):
+        news.decide("note", "a", author="ann", note="a\0b")
     with pytest.raises(IndexUnusable, match="since you saw it"):
         news.decide("same", "a", ["b"], author="ann", seen={"b": "0" * 32})
     put(client, index_name, {"empty": {"text": "..."}})
