@@ -20,8 +20,10 @@ from mcp.server.stdio import stdio_server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse
 from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from es_neardupe.display_text import validation_message
 from es_neardupe.errors import NeardupeError
@@ -121,7 +123,23 @@ class _Endpoint:
         self._sessions = sessions
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._sessions.handle_request(scope, receive, send)
+        """Answers a body that is not JSON itself: the library takes some kinds of errors for its own."""
+        body = await Request(scope, receive).body()
+        try:
+            if scope["method"] == "POST":
+                json.loads(body)
+        except (ValueError, RecursionError) as error:
+            why = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+            wrong = types.ErrorData(code=types.PARSE_ERROR, message=f"The body is not valid JSON: {why}.")
+            answer = {"jsonrpc": "2.0", "id": None, "error": wrong.model_dump(exclude_none=True)}
+            await JSONResponse(answer, 400)(scope, receive, send)
+            return
+        waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+        async def replay() -> Message:
+            return waiting.pop() if waiting else await receive()
+
+        await self._sessions.handle_request(scope, replay, send)
 
 
 def compact(value: Any) -> str:

@@ -377,7 +377,18 @@ def test_over_http_with_a_token(shared: NearDupe, server_url: str) -> None:
         alone = httpx.post(address, json=call, headers={name: token, **kinds}, timeout=60)
         assert (alone.status_code, alone.headers["content-type"]) == (200, "application/json")
         assert alone.json()["result"]["content"][0]["text"].startswith('{"index":')
+        kinds["Content-Type"] = "application/json"
+        for body, why in (
+            (b"{", "Expecting property name"),
+            (b"[" * 100_000, "it is nested too deeply."),
+            (b'"\xff"', "'utf-8' codec can't decode"),
+            (b"1" * 5000, "Exceeds the limit"),
+        ):
+            refused = httpx.post(address, content=body, headers={name: token, **kinds}, timeout=60)
+            assert (refused.status_code, refused.json()["error"]["code"]) == (400, -32700)
+            assert f"The body is not valid JSON: {why}" in refused.json()["error"]["message"]
         program.send_signal(signal.SIGINT)
         _, printed = program.communicate(timeout=60)
         assert program.returncode == 0
+        assert "Traceback" not in printed
         assert token.removeprefix("Bearer ") not in printed
