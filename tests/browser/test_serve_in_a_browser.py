@@ -660,6 +660,33 @@ def test_texts_of_50_000_words_full_of_scripts_and_marks_of_direction(address: s
         assert browser.get_log("browser") == []
 
 
+LONG_WORDS = {
+    f"{len(ends)}{end}": {
+        "title": f"Long words of {len(ends)}",
+        "body": f"{' '.join(words(f'before {len(ends)}', 60))} {'x' * 3000}{end}",
+    }
+    for ends in ("ay", "awyz")
+    for end in ends
+}
+
+
+@pytest.mark.parametrize("index", [LONG_WORDS], indirect=True)
+def test_long_words_are_shown_where_they_differ(address: str) -> None:
+    with chromium() as browser:
+        browser.get(address)
+        for title in ("Long words of 2", "Long words of 4"):
+            open_group(browser, title)
+            for width in (1024, 420):
+                set_width(browser, width)
+                cut = browser.execute_script(
+                    "return [...document.querySelectorAll('.now .clamp')].filter((one) => one.clientHeight && "
+                    "(one.scrollHeight > one.clientHeight || one.scrollWidth > one.clientWidth))"
+                    ".map((one) => one.textContent)"
+                )
+                assert cut == [], (title, width)
+            set_width(browser, 1400)
+
+
 ORIGIN = {
     "url": f"https://news.example/{'a-long-address' * 40}",
     "source": "s" * 300,
