@@ -28,6 +28,8 @@ from selenium.webdriver.support.ui import WebDriverWait
 from server_tools import change, family, make_index, put, words
 
 from es_neardupe import NearDupe, Settings, asgi
+from es_neardupe.groups.decisions import Decisions
+from es_neardupe.index.index import opened
 from es_neardupe.server.client import Client
 from es_neardupe.server.connect import connect
 from es_neardupe.server.login.settings import ConnectionSettings
@@ -627,6 +629,41 @@ def test_without_scripts(address: str, client: Client, index_name: str) -> None:
             assert sorted(Counter(news.decisions()[0].parts).values()) == [1, 4]
         finally:
             browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+
+
+@pytest.mark.parametrize(("width", "height"), [(420, 900), (683, 450)])  # a phone; 1366 x 900 at 200 %
+def test_narrow_windows_have_all_controls(
+    address: str, client: Client, index_name: str, width: int, height: int
+) -> None:
+    """The name of the reviewer opens those of the site, More those of the bar; the first screen has what differs."""
+    with chromium() as browser:
+        named(browser, address, "A reviewer with a long name of some department")
+        open_group(browser, "alert")
+        group = find(browser, "body").get_attribute("data-group") or ""
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        browser.refresh()
+        assert all(readable(browser, cell) for cell in browser.find_elements(By.CSS_SELECTOR, ".rows tr.now > td"))
+        assert all(one.is_displayed() for one in browser.find_elements(By.CSS_SELECTOR, ".bar .main"))
+        find(browser, ".who summary").click()
+        controls = browser.find_elements(By.CSS_SELECTOR, ".who :is(a, button, input[type=text])")
+        assert [one.text for one in controls] == [
+            *("Search", "Decisions", "", "Change", "Sign out", "I work on this group", "Save this page as a file")
+        ]
+        for one in controls:
+            assert one.is_displayed()
+            assert 0 <= one.rect["x"] <= one.rect["x"] + one.rect["width"] <= width
+        assert accessibility_problems(browser) == []
+        click_on(browser, "I work on this group")
+        assert Decisions(opened(NearDupe(index_name, client), groups=True)).claims([group])
+        find(browser, "#more").click()
+        offered = browser.find_elements(By.CSS_SELECTOR, ".bar :is(button, a):not([aria-hidden])")
+        assert [one.text for one in offered if one.is_displayed()] == [
+            *("Same", "Different", "Keep A", "Note", "More", "Next", "?")
+        ]
+        check(browser, width)
+        find(browser, "[data-key='?']").click()
+        assert find(browser, "dialog").is_displayed()
 
 
 RTL = "\u202eשלום\u2066 <script>alert(1)</script> \u200f"
