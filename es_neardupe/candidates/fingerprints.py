@@ -86,7 +86,7 @@ def read_fingerprints(
     with closing(read_slices(index, read, slices, shards=shards)) as pages:
         read_pages = tracked(pages, shown, "reading keys", total, step=1)
         return read_corpus(
-            read_pages, index.settings.prefix, bands, rules, index.target.uuids, expected=total, spill=spill
+            read_pages, index.settings.prefix, bands, rules, index.target.mark_seeds, expected=total, spill=spill
         )
 
 
@@ -140,7 +140,7 @@ def _read_slice(reading: _Reading, part: _Part) -> _Slice:
     index, (shard, slice) = reading.index.opened(), part
     columns = _GrowingColumns(index.settings.scheme.bands, reading.rules, 0, None)
     for page in index.documents.pages(reading.body, page_size=_PAGE, shard=shard, slice=slice):
-        columns.extend(page, index.settings.prefix, index.target.uuids)
+        columns.extend(page, index.settings.prefix, index.target.mark_seeds)
     return columns.slice()
 
 
@@ -165,17 +165,17 @@ def read_corpus(
     prefix: str,
     bands: int,
     rules: GroupRules = DEFAULT_RULES,
-    uuids: Mapping[str, str] = MappingProxyType({}),
+    seeds: Mapping[str, str] = MappingProxyType({}),
     *,
     expected: int = 0,
     spill: Scratch | None = None,
 ) -> FingerprintColumns:
-    """Convert pages of hits to columns. The hits must have the ``docvalue_fields`` of the rules. ``uuids``: those of
-    the indices, to recognise checked documents. ``expected``: number of documents, if known. ``spill``: files for
+    """Convert pages of hits to columns. The hits must have the ``docvalue_fields`` of the rules. ``seeds``: those
+    of marks, to recognise checked documents. ``expected``: number of documents, if known. ``spill``: files for
     the keys, and for what only the writes of groups need, instead of memory."""
     columns = _GrowingColumns(bands, rules, expected, spill)
     for page in pages:
-        columns.extend(page, prefix, uuids)
+        columns.extend(page, prefix, seeds)
     return columns.taken()
 
 
@@ -202,7 +202,7 @@ class _GrowingColumns:
         self._states = dict.fromkeys((state.value for state in State), 0)
         self._corrupt: list[Address] = []
 
-    def extend(self, page: Sequence[Hit], prefix: str, uuids: Mapping[str, str]) -> None:
+    def extend(self, page: Sequence[Hit], prefix: str, seeds: Mapping[str, str]) -> None:
         """Append the documents of a page."""
         hits, stored, fingerprints, keys = [], [], [], []
         for hit in page:
@@ -221,7 +221,7 @@ class _GrowingColumns:
         values: dict[str, Any] = {
             "versions": np.array([(hit.seq_no or 0, hit.primary_term or 0) for hit in hits], np.int64).reshape(-1, 2),
             "shards": [-1 if hit.shard is None else hit.shard for hit in hits],
-            "checked": [checked_version(hit, uuids) for hit in hits],
+            "checked": [checked_version(hit, seeds) for hit in hits],
             "content": [bytes.fromhex(one.content) for one in fingerprints],
             "tokens": [one.tokens for one in fingerprints],
             "keys": np.frombuffer("".join(keys).encode("latin-1"), np.uint64).reshape(-1, self._bands),

@@ -290,7 +290,7 @@ def affected_pairs(run: GroupRun, scope: RunScope) -> tuple[Verified, PairDecisi
     while True:
         area.widen(run.progress)
         hits, bands = [area.hits[address] for address in sorted(area.hits)], index.settings.scheme.bands
-        corpus = read_corpus([hits], index.settings.prefix, bands, rules, index.target.uuids)
+        corpus = read_corpus([hits], index.settings.prefix, bands, rules, index.target.mark_seeds)
         inside = np.array([Address(index, id) in area.inside for index, id, _ in corpus.references], np.bool_)
         if evidence is not None:
             evidence.read_about(corpus, inside)

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
+from itertools import islice
 from typing import Any, NamedTuple
 
 from es_neardupe.errors import (
@@ -163,6 +164,22 @@ class IndexTarget:
     def uuids(self) -> dict[str, str]:
         """Concrete index -> its uuid when it was opened."""
         return {index: state.uuid for index, state in self.states.items()}
+
+    @property
+    def guarded(self) -> tuple[Settings, ...]:
+        """The settings under whose names an application can have values, which no write may overwrite: while a
+        migration is being prepared, those of both prefixes, since the switch writes the fields of the old one."""
+        if self.inherits is None:
+            return (self.settings,)
+        replaced = (stored_settings(one, self.inherits) for one in self.mappings.values())
+        return (self.settings, *islice((one for one in replaced if one is not None), 1))
+
+    @property
+    def mark_seeds(self) -> dict[str, str]:
+        """Concrete index -> what the marks in its documents are made from, besides their versions: its uuid, and the
+        group field whose values were looked at. See `es_neardupe.index.storage.field_writes`."""
+        copies = [one.group_field for one in self.guarded if one.group_field is not None]
+        return {index: " ".join((uuid, *copies)) for index, uuid in self.uuids.items()}
 
     @property
     def shards(self) -> int:

@@ -96,6 +96,54 @@ def test_commands_leave_them(client: Client, index_name: str, server_cli: Cli) -
     assert now["d0"].keys() == now["d1"].keys() == {"text"}
 
 
+@pytest.mark.product("each")
+@pytest.mark.parametrize("value", ["my own", ["x", "y"]])
+def test_a_migration_leaves_values_in_the_group_field(
+    value: str | list[str], client: Client, index_name: str, server_cli: Cli
+) -> None:
+    """The settings of the new keys have no group field before the switch, which cannot be cancelled."""
+    make_index(client, index_name, dynamic=False)
+    news = NearDupe(index_name, client)
+    news.init(COPIED)
+    texts = family("foreign", 3)
+    put(client, index_name, {f"d{n}": {"text": text} for n, text in enumerate(texts[:2])})
+    own = {"text": texts[2], "story": value}
+    put(client, index_name, {"own": own})
+    assert news.enrich().writes.failed == 1
+    news.group()
+    for arguments in (["--threshold", "0.7"], ["--abort"], ["--threshold", "0.7"]):
+        done = server_cli("migrate", index_name, *arguments, "--yes")
+        assert stored(client, index_name)["own"] == own
+        assert done.code == (0 if arguments == ["--abort"] else 1)
+        assert ("State: prepared" in done.out) == (done.code == 1)
+        assert ("Not written: story has a value that es-neardupe did not write" in done.err) == (done.code == 1)
+    put(client, index_name, {"own": {"text": texts[2], "title": value}})
+    assert server_cli("migrate", index_name, "--yes").code == 0
+    now = stored(client, index_name)
+    assert now["own"]["title"] == value
+    assert len({one["story"] for one in now.values()}) == 1
+
+
+@pytest.mark.product("each")
+def test_a_group_field_that_is_added_after_documents_were_written(client: Client, index_name: str) -> None:
+    """`init` looks at some documents only; the numbers of this one were checked, not its value in that field."""
+    make_index(client, index_name, dynamic=False)
+    texts = family("foreign", 3)
+    put(
+        client,
+        index_name,
+        {f"d{n}": {"text": text} for n, text in enumerate(texts[:2])}
+        | {"own": {"text": texts[2], "story": ["x", "y"]}},
+    )
+    news = NearDupe(index_name, client)
+    news.init(PLAIN)
+    news.enrich()
+    Definitions(client, index_name).put_settings(mapping(client, index_name), COPIED)
+    assert news.enrich().writes.failed == 1
+    assert news.group().writes.failed == 1
+    assert stored(client, index_name)["own"]["story"] == ["x", "y"]
+
+
 @pytest.mark.product("opensearch")
 def test_the_script_in_the_cluster_leaves_them(painless: Client, index_name: str) -> None:
     news, sources = prepared(painless, index_name)

@@ -118,15 +118,15 @@ def write_groups_of_pairs(
     """
     if dry_run:
         existing = _existing_registry(index, settings)
-        found = _form_groups(index, existing, plan, result, settings=settings, uuids={}, progress=progress)
+        found = _form_groups(index, existing, plan, result, settings=settings, seeds={}, progress=progress)
         planned = BulkCounts()
         planned.counts["written"] = len(found.writes)
         return _report(plan, settings, found, planned, dry_run=True)
     target = _prepared(index, settings)
     registry = Registry(target)
     with held(target, "duplicates --write-groups", progress=progress) as lease:
-        uuids = target.target.uuids
-        found = _form_groups(index, registry, plan, result, settings=settings, uuids=uuids, progress=progress)
+        seeds = target.target.mark_seeds
+        found = _form_groups(index, registry, plan, result, settings=settings, seeds=seeds, progress=progress)
         written = BulkCounts()
         if found.updates or found.writes or found.damaged:
             lease.check()
@@ -172,12 +172,12 @@ def _form_groups(
     result: PairsStageReport,
     *,
     settings: Settings,
-    uuids: Mapping[str, str],
+    seeds: Mapping[str, str],
     progress: Progress,
 ) -> _Found:
-    """``uuids``: those of the indices, to recognise checked documents, if groups will be written."""
+    """``seeds``: those of marks, to recognise checked documents, if groups will be written."""
     assert result.scope is not None
-    corpus, changed = _stored(index, plan, result.scope, settings, uuids)
+    corpus, changed = _stored(index, plan, result.scope, settings, seeds)
     stored = {} if registry is None else registry.living()
     before = {id: record for id, record in stored.items() if record is not None}
     kept = ~(changed[result.pairs.left] | changed[result.pairs.right])
@@ -233,10 +233,10 @@ def _star_groups(
 
 
 def _stored(
-    index: Index, plan: DuplicatesPlan, scope: DocumentsInScope, settings: Settings, uuids: Mapping[str, str]
+    index: Index, plan: DuplicatesPlan, scope: DocumentsInScope, settings: Settings, seeds: Mapping[str, str]
 ) -> tuple[FingerprintColumns, Flags]:
     """The stored groups of the documents in scope and of all others that have one, and which documents in scope were
-    changed or deleted since they were hashed. ``uuids``: see `_form_groups`.
+    changed or deleted since they were hashed. ``seeds``: see `_form_groups`.
 
     Raises `IndexUnusable` if a document has another value in the field.
     """
@@ -256,11 +256,11 @@ def _stored(
             if row is None and value.get("group") is not None:
                 references.append(hit.reference)
                 versions.append(version)
-                checked.append(checked_version(hit, uuids))
+                checked.append(checked_version(hit, seeds))
                 stored.append(value)
             elif row is not None:
                 stored[row] = value
-                checked[row] = checked_version(hit, uuids)
+                checked[row] = checked_version(hit, seeds)
                 changed[row] = versions[row] != version
     total = len(references)
     groupings = [decode_grouping(one) for one in stored]

@@ -9,7 +9,8 @@ So each write needs to know whether the document has such a number. ``enrich`` r
 update stores a mark, ``checked``: a hash of the version that the document has after it. The server has rewritten all
 numbers then, so while the document has this version, there is no such number. Any write of another client gives it
 another version: then the whole document is read before it is written again. So is a copy in another index, since the
-hash includes the uuid of the index.
+hash includes the uuid of the index. It also includes the name of the group field: a document that was written before
+there was one can have a value of an application in it.
 
 If the owner of an index sets the versions of its documents (`Settings.versions`), every document is written as a whole,
 with the version that it has: a partial update would give it the next one, and the server would then reject the next
@@ -20,7 +21,7 @@ from __future__ import annotations
 
 import binascii
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -71,32 +72,33 @@ def document_writer(index: IndexHandle, client: Client, removal: Mapping[str, An
     """A writer of the documents of an opened index. ``removal``: see `FieldWriter`. With a sidecar, documents have no
     field for the mark."""
     check_whole = partial(check_updates, index, "writing whole documents", whole=True)
-    uuids = index.target.uuids if index.target.sidecar is None else {}
-    return FieldWriter(client, index.settings, uuids, check_whole, removal=removal)
+    seeds = index.target.mark_seeds if index.target.sidecar is None else {}
+    return FieldWriter(client, index.settings, seeds, check_whole, guarded=index.target.guarded, removal=removal)
 
 
-def checked_mark(uuid: str, version: int) -> str:
-    """The mark of a document that has no number which a partial update changes, and this version."""
-    digest = xxhash.xxh3_64_digest(f"{uuid} {version}".encode())
+def checked_mark(seed: str, version: int) -> str:
+    """The mark of a document that has no value which a partial update would change, and this version."""
+    digest = xxhash.xxh3_64_digest(f"{seed} {version}".encode())
     return binascii.b2a_base64(digest, newline=False).decode("ascii")
 
 
-def checked_version(hit: Hit, uuids: Mapping[str, str]) -> int:
-    """The version of a document that has its mark, under any prefix that was read; 0 without it."""
-    return hit.version if hit.version is not None and _has_mark(hit, uuids, hit.version) else 0
+def checked_version(hit: Hit, seeds: Mapping[str, str]) -> int:
+    """The version of a document that has its mark, under any prefix that was read; 0 without it. ``seeds``:
+    `IndexTarget.mark_seeds`."""
+    return hit.version if hit.version is not None and _has_mark(hit, seeds, hit.version) else 0
 
 
-def has_fields_of_version_before(hit: Hit, uuids: Mapping[str, str]) -> bool:
+def has_fields_of_version_before(hit: Hit, seeds: Mapping[str, str]) -> bool:
     """Whether the version before that of a document has the mark, and the document still has the fields that were
     written with it. False after several writes of other clients: one of them can have brought back older fields."""
-    return hit.version is not None and _has_mark(hit, uuids, hit.version - 1)
+    return hit.version is not None and _has_mark(hit, seeds, hit.version - 1)
 
 
-def _has_mark(hit: Hit, uuids: Mapping[str, str], version: int) -> bool:
-    uuid = uuids.get(hit.index)
-    if uuid is None:
+def _has_mark(hit: Hit, seeds: Mapping[str, str], version: int) -> bool:
+    seed = seeds.get(hit.index)
+    if seed is None:
         return False
-    mark = checked_mark(uuid, version)
+    mark = checked_mark(seed, version)
     return any(type(one) is dict and one.get(CHECKED) == mark for one in hit.source.values())
 
 
@@ -117,14 +119,15 @@ class FieldWriter:
         self,
         client: Client,
         settings: Settings,
-        uuids: Mapping[str, str] | None,
+        seeds: Mapping[str, str] | None,
         check_whole: Callable[[], None] = lambda: None,
         *,
+        guarded: Sequence[Settings] = (),
         removal: Mapping[str, Any] | None = None,
     ) -> None:
-        """``uuids``: those of the indices, to mark documents; empty without marks, None if the writes go to entries of
-        a sidecar index, not to documents. ``check_whole``: raises an error if
-        the user may not write whole documents. ``removal``: body of the update that removes the object; without one,
+        """``seeds``: `IndexTarget.mark_seeds`; empty without marks, None if the writes go to entries of a sidecar
+        index, not to documents. ``check_whole``: raises an error if the user may not write whole documents.
+        ``guarded``: `IndexTarget.guarded`. ``removal``: body of the update that removes the object; without one,
         documents are written as a whole to remove it."""
         self.client = client
         self.settings = settings
@@ -134,7 +137,8 @@ class FieldWriter:
         """Why -> the id of the first such document."""
         self._perhaps_whole: set[Address] = set()
         """Documents whose last write conflicted and was one of the whole document."""
-        self._uuids = uuids
+        self._seeds = seeds
+        self._guarded = guarded
         self._check_whole: Callable[[], None] | None = check_whole
         self._removal = removal
         self._external = settings.versions is Versions.EXTERNAL
@@ -169,8 +173,8 @@ class FieldWriter:
 
     def write(self, change: Change) -> Action | None:
         """The write of a document whose whole source was read; None if it cannot be written."""
-        source, in_documents = change.hit.source, self._uuids is not None
-        if in_documents and (foreign := foreign_value(source, self.settings)) is not None:
+        source, in_documents = change.hit.source, self._seeds is not None
+        if (foreign := self._foreign_value(source)) is not None:
             why = f"{foreign} has a value that es-neardupe did not write: use another {option('prefix')}"
             self._leave(change.hit, why)
             return None
@@ -183,6 +187,11 @@ class FieldWriter:
             return action
         self._leave(change.hit, obstacle)
         return None
+
+    def _foreign_value(self, source: Mapping[str, Any]) -> str | None:
+        """The name of a value of an application that would be overwritten, now or by the switch of a migration."""
+        found = (foreign_value(source, settings) for settings in self._guarded)
+        return next((name for name in found if name is not None), None)
 
     def _leave(self, hit: Hit, why: str) -> None:
         """Note that a document is not written."""
@@ -205,19 +214,19 @@ class FieldWriter:
         return change.fields is None and self._removal is None
 
     def _needs_source(self, change: Change) -> bool:
-        if self._uuids is None:
+        if self._seeds is None:
             return False
         if self._external:
             return True
-        return self._only_whole(change) or not (change.checked or checked_version(change.hit, self._uuids))
+        return self._only_whole(change) or not (change.checked or checked_version(change.hit, self._seeds))
 
     def _partial(self, change: Change) -> Action:
         hit, fields, _, document_bytes = change
         if fields is None:
             return _action("update", hit, self._removal or {}, document_bytes=document_bytes)
-        uuid = self._uuids.get(hit.index) if self._uuids else None
-        if uuid is not None and hit.version is not None:
-            fields = {**fields, CHECKED: checked_mark(uuid, hit.version + 1)}
+        seed = self._seeds.get(hit.index) if self._seeds else None
+        if seed is not None and hit.version is not None:
+            fields = {**fields, CHECKED: checked_mark(seed, hit.version + 1)}
         return partial_update(hit, self.settings, fields, document_bytes)
 
     def _whole(self, change: Change) -> Action:

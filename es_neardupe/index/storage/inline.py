@@ -272,7 +272,7 @@ class _InlineEnrichment:
 
     def __init__(self, index: IndexHandle, feed: ChangeFeed, *, rewrite: bool) -> None:
         self.settings = index.settings
-        self._uuids = index.target.uuids
+        self._mark_seeds = index.target.mark_seeds
         self.feed = feed
         self.inherits = index.target.inherits
         self._in_use = GroupIdsInUse(index)
@@ -306,7 +306,7 @@ class _InlineEnrichment:
             if known and not again:
                 counts["changed"] += self.feed.has_changed(one.hit)
             current = not without_keys and is_current(one, self.settings)
-            in_its_group = known and not current and has_fields_of_version_before(one.hit, self._uuids)
+            in_its_group = known and not current and has_fields_of_version_before(one.hit, self._mark_seeds)
             if one.hit.version == 1 or in_its_group:
                 self.feed.note_kept(one.hit)
             complete = current and has_copy(one.hit, self.settings)
