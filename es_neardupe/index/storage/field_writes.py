@@ -45,7 +45,6 @@ from es_neardupe.server.failures import Failure
 from es_neardupe.server.numbers import document_json, has_unheld
 from es_neardupe.server.request_sizes import size_of
 from es_neardupe.server.search import fetch_whole
-from es_neardupe.wording import option
 
 CHECKED = "checked"
 
@@ -175,7 +174,7 @@ class FieldWriter:
         """The write of a document whose whole source was read; None if it cannot be written."""
         source, in_documents = change.hit.source, self._seeds is not None
         if (foreign := self._foreign_value(source)) is not None:
-            why = f"{foreign} has a value that es-neardupe did not write: use another {option('prefix')}"
+            why = f"{foreign} has a value that es-neardupe did not write: rename or remove it in the document"
             self._leave(change.hit, why)
             return None
         whole = self._only_whole(change) or has_unheld(source)
