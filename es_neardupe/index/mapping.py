@@ -13,7 +13,7 @@ from typing import Any
 
 from es_neardupe.errors import Forbidden, IndexUnusable, MappingConflict, NotInitialised, SettingsError
 from es_neardupe.index.settings import Settings
-from es_neardupe.index.stored_fields import group_of
+from es_neardupe.index.stored_fields import group_of, stored_fields
 from es_neardupe.server.client import path
 from es_neardupe.server.documents import Documents
 from es_neardupe.wording import command, option
@@ -94,12 +94,13 @@ def text_mapping(names: tuple[str, ...]) -> dict[str, Any]:
     return properties
 
 
-def foreign_value(source: Mapping[str, Any], settings: Settings) -> str | None:
+def foreign_value(source: Mapping[str, Any], settings: Settings, *, new_group_field: bool = False) -> str | None:
     """The name of a value in a document that would be overwritten by the fields of the settings, and that this program
     has not written; None if there is none. The field need not be mapped.
 
     Under the prefix, only objects with `neardupe` fields are not foreign, or such fields with dotted names, as in an
-    export. In the group field, so is a text in a document with that object, or in the form of a group id.
+    export. In the group field, so is a text in a document with that object, or in the form of a group id; in a
+    ``new_group_field``, only the group id of that object.
     """
     known, prefix, copy = fields_mapping()["properties"].keys(), settings.prefix, settings.group_field
     value = source.get(prefix)
@@ -109,9 +110,11 @@ def foreign_value(source: Mapping[str, Any], settings: Settings) -> str | None:
         if name.removeprefix(f"{prefix}.") not in known:
             return name
     copied = None if copy is None else source.get(copy)
-    if copied is None or (isinstance(copied, str) and (value or group_of({"group": copied}))):
-        return None
-    return copy
+    if new_group_field:
+        is_own = copied == (stored_fields(source, prefix).get("group") or source.get(f"{prefix}.group"))
+    else:
+        is_own = isinstance(copied, str) and bool(value or group_of({"group": copied}))
+    return None if copied is None or is_own else copy
 
 
 def _has_only(known: Set[str], value: Any) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from conftest import Cli
-from server_tools import JSON, family, hits, make_index, mapping, one_line, ours, plain_request, put, words
+from server_tools import JSON, TEXT, family, hits, make_index, mapping, one_line, ours, plain_request, put, words
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import MappingConflict
@@ -74,6 +74,35 @@ def test_a_group_field_that_is_added_later(client: Client, index_name: str) -> N
     news.enrich()
     with pytest.raises(MappingConflict, match="has a value in 'story'"):
         news.init(COPIED)
+
+
+@pytest.mark.product("each")
+@pytest.mark.parametrize("mapped", [True, False])
+def test_init_accepts_fields_that_it_knows(mapped: bool, client: Client, index_name: str) -> None:
+    """Of an index whose `_meta` an application has replaced, and of a reindexed one."""
+    make_index(client, index_name)
+    put(client, index_name, {f"d{n}": {"text": text} for n, text in enumerate(family("known", 3))})
+    news = NearDupe(index_name, client)
+    news.init(COPIED)
+    news.enrich()
+    news.group()
+    before = stored(client, index_name)
+    client.request("PUT", path(index_name, "_mapping"), body={"_meta": {"app": "mine"}})
+    copy = f"{index_name}_copy"
+    make_index(client, copy, mapping(client, index_name)["properties"] if mapped else TEXT, dynamic=False)
+    body = {"source": {"index": index_name}, "dest": {"index": copy}}
+    client.request("POST", path("_reindex"), params={"refresh": "true"}, body=body)
+    for name in (index_name, copy):
+        again = NearDupe(name, client)
+        again.init(COPIED)
+        assert again.enrich().writes.left == 0
+        assert {id: one["story"] for id, one in stored(client, name).items()} == {
+            id: one["story"] for id, one in before.items()
+        }
+        put(client, name, {"own": {"text": "a text", "story": "S1", "neardupe": before["d0"]["neardupe"]}})
+        client.request("PUT", path(name, "_mapping"), body={"_meta": {}})
+        with pytest.raises(MappingConflict, match=r"Document 'own' .* has a value in 'story'"):
+            again.init(COPIED)
 
 
 @pytest.mark.product("each")

@@ -312,9 +312,7 @@ def _check_random_values(documents: Documents, index: UnpreparedIndex, new_group
     with suppress(Forbidden):  # this user need not be allowed to read documents
         hits = random_hits(documents, {"match_all": {}}, size, names)
     for hit in hits:
-        found = schema.foreign_value(hit.source, settings)
-        if found is None and new_group_field and copy is not None and hit.source.get(copy) is not None:
-            found = copy
+        found = schema.foreign_value(hit.source, settings, new_group_field=new_group_field)
         if found is not None:
             choose = option("group_field" if found == copy else "prefix")
             raise MappingConflict(
