@@ -100,7 +100,8 @@ def foreign_value(source: Mapping[str, Any], settings: Settings, *, new_group_fi
 
     Under the prefix, only objects with `neardupe` fields are not foreign, or such fields with dotted names, as in an
     export. In the group field, so is a text in a document with that object, or in the form of a group id; in a
-    ``new_group_field``, only the group id of that object.
+    ``new_group_field``, only the group id of that object. An empty text there, as of an empty cell of a table, is no
+    value.
     """
     known, prefix, copy = fields_mapping()["properties"].keys(), settings.prefix, settings.group_field
     value = source.get(prefix)
@@ -114,7 +115,7 @@ def foreign_value(source: Mapping[str, Any], settings: Settings, *, new_group_fi
         is_own = copied == (stored_fields(source, prefix).get("group") or source.get(f"{prefix}.group"))
     else:
         is_own = isinstance(copied, str) and bool(value or group_of({"group": copied}))
-    return None if copied is None or is_own else copy
+    return None if copied in (None, "") or is_own else copy
 
 
 def _has_only(known: Set[str], value: Any) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -103,6 +104,35 @@ def test_init_accepts_fields_that_it_knows(mapped: bool, client: Client, index_n
         client.request("PUT", path(name, "_mapping"), body={"_meta": {}})
         with pytest.raises(MappingConflict, match=r"Document 'own' .* has a value in 'story'"):
             again.init(COPIED)
+
+
+@pytest.mark.product("each")
+@pytest.mark.parametrize("mapped", [True, False])
+def test_an_empty_text_in_the_group_field_is_no_value(
+    mapped: bool, client: Client, index_name: str, server_cli: Cli, tmp_path: Path
+) -> None:
+    """As an export to CSV writes it for documents without a group."""
+    make_index(client, index_name, TEXT | ({"story": {"type": "keyword"}} if mapped else {}), dynamic=False)
+    texts = family("empty", 3)
+    put(client, index_name, {"d0": {"text": texts[0], "story": ""}})
+    assert server_cli("init", index_name, "--field", "text", "--group-field", "story").code == 0
+    table = tmp_path / "rows.csv"
+    table.write_text(f"id,text,story\nd1,{texts[1]},\n", "utf-8")
+    assert server_cli("load", index_name, str(table)).code == 0
+    assert NearDupe(index_name, client).enrich().writes.failed == 0
+    now = stored(client, index_name)
+    assert all(one["story"] == one["neardupe"]["group"] for one in now.values())
+    assert len(now) == 2
+
+
+@pytest.mark.product("opensearch")
+def test_the_script_in_the_cluster_replaces_an_empty_text(painless: Client, index_name: str) -> None:
+    make_index(painless, index_name, dynamic=False)
+    put(painless, index_name, {"d": {"text": "a text", "story": ""}})
+    news = NearDupe(index_name, painless)
+    news.init(COPIED)
+    assert news.enrich(in_cluster=True).writes.written == 1
+    assert stored(painless, index_name)["d"]["story"]
 
 
 @pytest.mark.product("each")

@@ -288,15 +288,14 @@ def _check_values(index: UnpreparedIndex, name: str) -> None:
     field, stored = settings.group_field, stored_settings(mapping, settings.prefix)
     is_new = field is not None and (stored is None or stored.group_field != field)
     documents.refresh_if_allowed()
-    if is_new and field in mapping.get("properties", {}):
-        _check_unused(documents, index, name)
+    if field is not None and is_new and field in mapping.get("properties", {}):
+        _check_unused(documents, name, field, settings.prefix)
     _check_random_values(documents, index, is_new)
 
 
-def _check_unused(documents: Documents, index: UnpreparedIndex, name: str) -> None:
-    settings, field = index.settings, index.settings.group_field
-    ours = {"exists": {"field": schema.Fields(settings.prefix).group}}
-    used = documents.count({"bool": {"filter": [{"exists": {"field": field}}], "must_not": [ours]}})
+def _check_unused(documents: Documents, name: str, field: str, prefix: str) -> None:
+    accepted = [{"exists": {"field": schema.Fields(prefix).group}}, {"term": {field: {"value": ""}}}]
+    used = documents.count({"bool": {"filter": [{"exists": {"field": field}}], "must_not": accepted}})
     if used:
         raise MappingConflict(
             f"The field {field!r} of index {name} is in use: "
