@@ -8,7 +8,20 @@ from typing import Any
 
 import pytest
 from conftest import Cli
-from server_tools import JSON, TEXT, family, hits, make_index, mapping, one_line, ours, plain_request, put, words
+from server_tools import (
+    JSON,
+    TEXT,
+    change,
+    family,
+    hits,
+    make_index,
+    mapping,
+    one_line,
+    ours,
+    plain_request,
+    put,
+    words,
+)
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import MappingConflict
@@ -151,7 +164,7 @@ def test_commands_leave_them(client: Client, index_name: str, server_cli: Cli) -
     now = stored(client, index_name)
     assert {id: now[id] for id in FOREIGN} == sources
     cleaned = server_cli("clean", index_name, "--yes", "--json")
-    assert (cleaned.code, cleaned.json["writes"]["written"], cleaned.json["writes"]["failed"]) == (1, 2, 1)
+    assert (cleaned.code, cleaned.json["documents"], cleaned.json["writes"]["written"]) == (0, 2, 2)
     now = stored(client, index_name)
     assert {id: now[id] for id in FOREIGN} == sources
     assert now["d0"].keys() == now["d1"].keys() == {"text"}
@@ -203,6 +216,40 @@ def test_a_group_field_that_is_added_after_documents_were_written(client: Client
     assert news.enrich().writes.failed == 1
     assert news.group().writes.failed == 1
     assert stored(client, index_name)["own"]["story"] == ["x", "y"]
+
+
+@pytest.mark.parametrize(
+    "scripts",
+    [
+        pytest.param(False, marks=pytest.mark.product("each")),
+        pytest.param(True, marks=pytest.mark.product("opensearch")),
+    ],
+)
+def test_clean_leaves_the_value_and_removes_the_object(
+    scripts: bool, client: Client, index_name: str, server_cli: Cli, request: pytest.FixtureRequest
+) -> None:
+    """A value that an application has written into the group field since."""
+    if scripts:
+        request.getfixturevalue("painless")
+    make_index(client, index_name, dynamic=False)
+    news = NearDupe(index_name, client)
+    news.init(COPIED)
+    texts = family("cleaned", 3)
+    put(client, index_name, {f"d{n}": {"text": text} for n, text in enumerate(texts[:2])})
+    news.enrich()
+    put(client, index_name, {"own": {"text": texts[2], "story": "my own"}})
+    change(client, index_name, "d1", {"story": ["x", "y"]})
+    planned = news.clean(dry_run=True)
+    assert (planned.documents, planned.writes.written) == (2, 2)
+    cleaned = server_cli("clean", index_name, "--yes", "--json")
+    assert (cleaned.code, cleaned.json["documents"], cleaned.json["writes"]["written"]) == (0, 2, 2)
+    assert stored(client, index_name) == {
+        "d0": {"text": texts[0]},
+        "d1": {"text": texts[1], "story": ["x", "y"]},
+        "own": {"text": texts[2], "story": "my own"},
+    }
+    assert news.clean().prepared is False
+    news.init(Settings(("text",), group_field="story2"))
 
 
 @pytest.mark.product("opensearch")

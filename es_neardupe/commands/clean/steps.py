@@ -97,7 +97,7 @@ class Cleaning:
         having = [{"exists": {"field": name}} for name in self._names]
         self._query = having[0] if len(having) == 1 else {"bool": {"should": having, "minimum_should_match": 1}}
         self._in_documents = index.storage.groups_in_documents
-        removal = _removal(index.settings) if _has_scripts(index.server) else None
+        removal = _removal if _has_scripts(index.server) else None
         self._writer = document_writer(index, self._documents.client, removal)
         self._whole = removal is None
         self._pending = dict[Address, Reference]()
@@ -123,11 +123,11 @@ class Cleaning:
             return
         remaining = self._count()
         for _ in range(_ROUNDS):
-            if remaining <= len(self._writer.failed):
+            if remaining <= len(self._writer.failed) + len(self._writer.without_fields):
                 break
             self._round(remaining)
             remaining = self._count()
-        if self._pending or remaining:
+        if self._pending or remaining > len(self._writer.without_fields):
             self._settle()
 
     def dry_run(self, client: DryRunClient) -> None:
@@ -137,6 +137,7 @@ class Cleaning:
         self.total = self._count()
         for outcome in write(client, self._actions(self._hits()), batch=self._batch, workers=1):
             self._tally.add(outcome)
+        self.total -= len(self._writer.without_fields)
         self._tally.add_failed(self._writer.failed.values(), self._writer.failures)
 
     def _count(self) -> int:
@@ -158,6 +159,9 @@ class Cleaning:
             elif self._pending.pop(address, None) is not None:
                 self._unwritten.pop(address, None)
                 self._tally.add(outcome)
+        for address in self._pending.keys() & self._writer.without_fields:
+            del self._pending[address]
+            self.total -= 1
 
     def _noted(self, hits: Iterable[Hit]) -> Iterator[Hit]:
         """Note the documents as pending, and count each once, even if several rounds read it."""
@@ -191,7 +195,7 @@ class Cleaning:
             for (address, reference), hit in zip(chunk, current, strict=True):
                 if hit is None:
                     counts["deleted"] += 1
-                elif hit.source.keys().isdisjoint(self._names):
+                elif self._writer.removed(hit.source) is None:
                     counts["written"] += 1
                     counts["whole"] += self._writer.wrote_whole(address)
                 else:
@@ -202,7 +206,7 @@ class Cleaning:
         self._tally.add_failed((), self._writer.failures)
         self._documents.refresh()
         for hit in self._hits():
-            if hit.address not in left:
+            if hit.address not in left and hit.address not in self._writer.without_fields:
                 self.total += 1
                 self._tally.leave(Failure.conflict(hit.reference))
 

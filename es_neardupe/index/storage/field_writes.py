@@ -56,6 +56,10 @@ _DERIVED = {"semantic_text", "semantic", "knn_vector"}
 written."""
 
 
+Removal = Callable[[Settings], Mapping[str, Any]]
+"""Returns the body of the update that removes the fields of the settings."""
+
+
 class Change(NamedTuple):
     """A document and the new fields of its object; None: the object is to be removed."""
 
@@ -67,7 +71,7 @@ class Change(NamedTuple):
     """Approximate size of the document, if its source was not read."""
 
 
-def document_writer(index: IndexHandle, client: Client, removal: Mapping[str, Any] | None = None) -> FieldWriter:
+def document_writer(index: IndexHandle, client: Client, removal: Removal | None = None) -> FieldWriter:
     """A writer of the documents of an opened index. ``removal``: see `FieldWriter`. With a sidecar, documents have no
     field for the mark."""
     check_whole = partial(check_updates, index, "writing whole documents", whole=True)
@@ -122,16 +126,19 @@ class FieldWriter:
         check_whole: Callable[[], None] = lambda: None,
         *,
         guarded: Sequence[Settings] = (),
-        removal: Mapping[str, Any] | None = None,
+        removal: Removal | None = None,
     ) -> None:
         """``seeds``: `IndexTarget.mark_seeds`; empty without marks, None if the writes go to entries of a sidecar
         index, not to documents. ``check_whole``: raises an error if the user may not write whole documents.
-        ``guarded``: `IndexTarget.guarded`. ``removal``: body of the update that removes the object; without one,
-        documents are written as a whole to remove it."""
+        ``guarded``: `IndexTarget.guarded`. ``removal``: without it, documents are written as a whole to remove the
+        fields."""
         self.client = client
         self.settings = settings
         self.failed: dict[Address, Failure] = {}
         """Documents that were not written, since other fields could change."""
+        self.without_fields: set[Address] = set()
+        """Documents that were not written, since there is nothing to remove: they only have values of an application
+        under the names of the fields."""
         self._reasons: dict[str, str] = {}
         """Why -> the id of the first such document."""
         self._perhaps_whole: set[Address] = set()
@@ -139,7 +146,8 @@ class FieldWriter:
         self._seeds = seeds
         self._guarded = guarded
         self._check_whole: Callable[[], None] | None = check_whole
-        self._removal = removal
+        self._without_copy = replace(settings, group_field=None)
+        self._removals = {} if removal is None else {one: removal(one) for one in (settings, self._without_copy)}
         self._external = settings.versions is Versions.EXTERNAL
         self._obstacles: dict[str, str | None] = {}
 
@@ -159,7 +167,7 @@ class FieldWriter:
                 if self._needs_source(change):
                     unknown.append(change)
                 else:
-                    yield self._partial(change)
+                    yield self._partial(change, self.settings)
             found = chain.from_iterable(fetch_whole(self.client, [change.hit.reference for change in unknown]))
             for change, hit in zip(unknown, found, strict=True):
                 if hit is None or (hit.seq_no, hit.primary_term) != (change.hit.seq_no, change.hit.primary_term):
@@ -173,19 +181,35 @@ class FieldWriter:
     def write(self, change: Change) -> Action | None:
         """The write of a document whose whole source was read; None if it cannot be written."""
         source, in_documents = change.hit.source, self._seeds is not None
-        if (foreign := self._foreign_value(source)) is not None:
+        settings = self.settings if change.fields is not None else self.removed(source)
+        if settings is None:
+            self.without_fields.add(change.hit.address)
+            return None
+        if change.fields is not None and (foreign := self._foreign_value(source)) is not None:
             why = f"{foreign} has a value that es-neardupe did not write: rename or remove it in the document"
             self._leave(change.hit, why)
             return None
         whole = self._only_whole(change) or has_unheld(source)
         whole = whole or (in_documents and (self._external or bool(dotted_names(source, self.settings.prefix))))
         if not whole:
-            return self._partial(change)
-        action = self._whole(change)
+            return self._partial(change, settings)
+        action = self._whole(change, settings)
         if (obstacle := self._obstacle(action)) is None:
             return action
         self._leave(change.hit, obstacle)
         return None
+
+    def removed(self, source: Mapping[str, Any]) -> Settings | None:
+        """The settings of the fields that are removed from a document: without the group field if its value is of an
+        application. None if there is nothing to remove."""
+        prefix, copy = self.settings.prefix, self.settings.group_field
+        foreign = foreign_value(source, self.settings)
+        if foreign is not None and foreign != copy:
+            return None
+        if copy is not None and foreign is None and source.get(copy):
+            return self.settings
+        has_object = source.get(prefix) is not None or dotted_names(source, prefix)
+        return self._without_copy if has_object else None
 
     def _foreign_value(self, source: Mapping[str, Any]) -> str | None:
         """The name of a value of an application that would be overwritten, now or by the switch of a migration."""
@@ -210,7 +234,7 @@ class FieldWriter:
         return address in self._perhaps_whole
 
     def _only_whole(self, change: Change) -> bool:
-        return change.fields is None and self._removal is None
+        return change.fields is None and not self._removals
 
     def _needs_source(self, change: Change) -> bool:
         if self._seeds is None:
@@ -219,23 +243,23 @@ class FieldWriter:
             return True
         return self._only_whole(change) or not (change.checked or checked_version(change.hit, self._seeds))
 
-    def _partial(self, change: Change) -> Action:
+    def _partial(self, change: Change, settings: Settings) -> Action:
         hit, fields, _, document_bytes = change
         if fields is None:
-            return _action("update", hit, self._removal or {}, document_bytes=document_bytes)
+            return _action("update", hit, self._removals[settings], document_bytes=document_bytes)
         seed = self._seeds.get(hit.index) if self._seeds else None
         if seed is not None and hit.version is not None:
             fields = {**fields, CHECKED: checked_mark(seed, hit.version + 1)}
-        return partial_update(hit, self.settings, fields, document_bytes)
+        return partial_update(hit, settings, fields, document_bytes)
 
-    def _whole(self, change: Change) -> Action:
+    def _whole(self, change: Change, settings: Settings) -> Action:
         hit, fields, *_ = change
-        own = {*self.settings.in_documents, *dotted_names(hit.source, self.settings.prefix)}
+        own = {*settings.in_documents, *dotted_names(hit.source, settings.prefix)}
         body = {name: one for name, one in hit.source.items() if name not in own}
         if fields is not None:
-            before = stored_fields(hit.source, self.settings.prefix)
+            before = stored_fields(hit.source, settings.prefix)
             stored = {name: one for name, one in before.items() if name != CHECKED}
-            body |= self.settings.in_document({**stored, **fields})
+            body |= settings.in_document({**stored, **fields})
         action = _action("index", hit, body, pipeline="_none", whole=True)
         if self._external:
             action.version = hit.version
