@@ -46,6 +46,13 @@ _TOO_MANY_FIELDS = re.compile(r"Limit of total fields \[(\d+)\]")
 _MORE_FIELDS = 50
 """Enough for two prefixes, which a migration needs."""
 
+_NO_FIELDS = {
+    "derive source": "derives _source from its fields (index.derived_source)",
+    "subobjects is set to false": "has no objects (subobjects: false)",
+    "Limit of mapping depth": "allows no fields in objects (index.mapping.depth.limit)",
+}
+"""Part of the reason of a server -> why an index cannot have the fields."""
+
 _UUIDS = ("index.uuid", "index.history.uuid")
 DEFAULT_PIPELINE = "index.default_pipeline"
 FINAL_PIPELINE = "index.final_pipeline"
@@ -298,7 +305,7 @@ class Definitions:
         """Add the `neardupe` fields and settings to the mapping of a concrete index; the rest of ``_meta`` is kept.
 
         Several settings with different prefixes can be added at once. ``notes``: prefix -> JSON to store with its
-        settings. Raises `IndexUnusable` if the index may not have so many fields.
+        settings. Raises as `put_fields`.
         """
         body: JSON = {"_meta": dict(mapping.get("_meta", {})), "properties": {}}
         for one in settings:
@@ -306,16 +313,27 @@ class Definitions:
             before = {name: value for name, value in stored.items() if name not in OPTIONAL_IN_META}
             body["_meta"][one.prefix] = {**before, **added["_meta"][one.prefix], **(notes or {}).get(one.prefix, {})}
             body["properties"] |= added["properties"]
+        sidecar = f"{command('init', self.name)} --field FIELD --sidecar"
+        self.put_fields(body, instead=f"store the keys in a sidecar index, with `{sidecar}`")
+
+    def put_fields(self, body: JSON, *, instead: str) -> None:
+        """Add `neardupe` fields to the mapping of a concrete index. Raises `IndexUnusable` if the index may not have so
+        many fields, or not such fields; ``instead``: what to do then."""
         try:
             self.client.request("PUT", path(self.name, "_mapping"), body=body)
         except RequestError as error:
-            if (limit := _TOO_MANY_FIELDS.search(error.reason)) is None:
-                raise
-            more = json.dumps({"index.mapping.total_fields.limit": int(limit[1]) + _MORE_FIELDS})
-            raise IndexUnusable(
-                f"Index {self.name} may have only {limit[1]} fields, and needs more for keys and groups. Raise the "
-                f"limit with `PUT /{self.name}/_settings {more}`, then run the command again."
-            ) from error
+            if (limit := _TOO_MANY_FIELDS.search(error.reason)) is not None:
+                more = json.dumps({"index.mapping.total_fields.limit": int(limit[1]) + _MORE_FIELDS})
+                raise IndexUnusable(
+                    f"Index {self.name} may have only {limit[1]} fields, and needs more for keys and groups. Raise the "
+                    f"limit with `PUT /{self.name}/_settings {more}`, then run the command again."
+                ) from error
+            if (why := next((why for part, why in _NO_FIELDS.items() if part in error.reason), None)) is not None:
+                prefix = next(iter(body["properties"]))
+                raise IndexUnusable(
+                    f"Index {self.name} {why}, which the {prefix} fields do not support: {instead}."
+                ) from error
+            raise
 
     def remove_settings(self, mapping: Mapping[str, Any], prefix: str) -> None:
         """Remove the settings from the ``_meta`` of a concrete index; the rest of ``_meta`` is kept."""

@@ -273,9 +273,11 @@ def test_an_index_without_objects_gets_a_sidecar(
     why: str, options: dict[str, Any], client: Client, index_name: str, server_cli: Cli
 ) -> None:
     make_index(client, index_name, **options)
-    done = server_cli("init", index_name, "--field", "text")
-    said = re.sub(r"\s+", " ", done.err)
-    assert (done.code, why in said, f"init {index_name} --field FIELD --sidecar" in said) == (1, True, True), said
+    way_out = f"init {index_name} --field FIELD --sidecar"
+    for given, hint in (([], way_out), (["--sidecar", "--write-group"], "omit --write-group")):
+        done = server_cli("init", index_name, "--field", "text", *given)
+        said = re.sub(r"\s+", " ", done.err)
+        assert (done.code, why in said, hint in said) == (1, True, True), said
     assert server_cli("init", index_name, "--field", "text", "--sidecar").code == 0
     put(client, index_name, {"d": {"text": "a text"}})
     assert server_cli("enrich", index_name).code == 0

@@ -62,13 +62,6 @@ from es_neardupe.server.documents import Documents
 from es_neardupe.server.search import fetch_portions
 from es_neardupe.wording import command, counted, option
 
-_NO_FIELDS = {
-    "derive source": "derives _source from its fields (index.derived_source)",
-    "subobjects is set to false": "has no objects (subobjects: false)",
-    "Limit of mapping depth": "allows no fields in objects (index.mapping.depth.limit)",
-}
-"""Part of the reason of a server -> why an index cannot have the fields."""
-
 _SAMPLE = 500
 """Random documents whose lengths decide the modulus of sampled keys."""
 
@@ -122,7 +115,7 @@ def init_inline(index: UnpreparedIndex, metadata: IndexMetadata, by_texts: ByTex
     if to_prepare:
         check_writable(index, new=True)
     for one in to_prepare:
-        _prepare(index, one)
+        Definitions(index.client, one).put_settings(index.mappings[one], index.settings)
     return replace(
         _with_sample(_report(index.name, tuple(sorted(mappings)), settings, dry_run=dry_run), index),
         prepared=tuple(to_prepare),
@@ -132,20 +125,6 @@ def init_inline(index: UnpreparedIndex, metadata: IndexMetadata, by_texts: ByTex
         rolls_over=rollover is not None,
         next_prepared=next_prepared,
     )
-
-
-def _prepare(index: UnpreparedIndex, name: str) -> None:
-    """Add fields and settings to the mapping of one concrete index."""
-    try:
-        Definitions(index.client, name).put_settings(index.mappings[name], index.settings)
-    except RequestError as error:
-        why = next((why for part, why in _NO_FIELDS.items() if part in error.reason), None)
-        if why is None:
-            raise
-        raise IndexUnusable(
-            f"Index {name} {why}, which the {index.settings.prefix} fields do not support: store the keys in a sidecar "
-            f"index, with `{command('init', name)} --field FIELD --sidecar`."
-        ) from error
 
 
 def init_sidecars(

@@ -231,7 +231,8 @@ class Sidecars:
     def _map_group(self, index: str, prefix: str) -> None:
         group = schema.fields_mapping()["properties"]["group"]
         body = {"properties": {prefix: {"dynamic": "strict", "properties": {"group": group}}}}
-        self._index.client.request("PUT", path(index, "_mapping"), body=body)
+        definitions, omit = Definitions(self._index.client, index), f"omit {option('write_group')}"
+        definitions.put_fields(body, instead=omit)
 
     def _store(self, index: str, settings: Settings, notes: Mapping[str, Any] | None = None) -> None:
         """Create or update one. It has as many shards as its index, so that both are read equally fast."""
