@@ -4,6 +4,7 @@ us."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -293,6 +294,20 @@ def test_an_index_that_gets_them_later(client: Client, index_name: str) -> None:
     assert not [one for one in news.doctor() if one.name == "versions"]
     news.enrich()
     assert versions_of(client, index_name) == {"d0": LATE}
+
+
+def test_load_does_not_replace_their_documents(
+    client: Client, index_name: str, server_cli: Cli, tmp_path: Path
+) -> None:
+    """It would raise their versions, and the next change of the other system would be lost."""
+    filled(client, index_name, LATE)
+    server_cli("init", index_name, "--field", "text", "--versions", "external")
+    file = tmp_path / "texts.jsonl"
+    file.write_text('{"id": "d0", "text": "another"}\n{"id": "new", "text": "a new one"}\n')
+    refused(server_cli("load", index_name, str(file), "--replace"), "--replace would raise the versions")
+    assert server_cli("load", index_name, str(file), "--json").json["writes"]["written"] == 1
+    sent(client, index_name, "d0", LATE + 1, {"text": "the next change"})
+    assert versions_of(client, index_name) == dict.fromkeys(TEXTS, LATE) | {"d0": LATE + 1, "new": 1}
 
 
 def test_a_sidecar_writes_no_document(client: Client, index_name: str) -> None:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from es_neardupe import options
-from es_neardupe.errors import SettingsError
+from es_neardupe.errors import IndexUnusable, SettingsError
 from es_neardupe.keywords import Unpack, with_defaults
 from es_neardupe.options import DEFAULT_MAX_CHARS
 from es_neardupe.run_options import WRITE_DEFAULTS, WriteOptions, tunable
-from es_neardupe.wording import option
+from es_neardupe.wording import command, option
 
 if TYPE_CHECKING:
     from es_neardupe.commands.load.report import LoadReport
@@ -110,6 +110,11 @@ def load(
     if on_match is None and (min is not None or report is not None):
         raise SettingsError(f"{option('min')} and {option('report')} are for {option('on_match')}: give it too.")
     index = opened_inline(index, "load", texts=on_match is not None, writes=True)
+    if replace and index.settings.versions is options.Versions.EXTERNAL:
+        raise IndexUnusable(
+            f"{option('replace')} would raise the versions of the documents of {index.name}, which another system "
+            f"sets: write them with that system, then run `{command('enrich', index.name)}`."
+        )
     reading = Reading(run["progress"])
     records = read_records(
         names,
