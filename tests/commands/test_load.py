@@ -357,3 +357,19 @@ def test_texts_that_a_pipeline_changes_get_other_keys(
     assert len({str(one["content"]) for one in ours(painless, index_name).values()}) == 1
     again = server_cli("enrich", index_name, "--json").json
     assert again["scope"]["read"] == 0
+
+
+@pytest.mark.product("opensearch")
+def test_a_pipeline_that_is_set_during_the_run(
+    painless: Client, index_name: str, tmp_path: Path, pipeline: Callable[[JSON], str]
+) -> None:
+    name = pipeline({"gsub": {"field": "text", "pattern": "CONFIDENTIAL.*$", "replacement": ""}})
+    news, file = NearDupe(index_name, painless), tmp_path / "texts.jsonl"
+    news.init(SETTINGS, create=True)
+    file.write_text(f'no JSON\n{{"id": "d", "text": "{" ".join(words("set", 30))} CONFIDENTIAL a b c"}}\n')
+    body = {"index.default_pipeline": name}
+    report = news.load(
+        file, on_problem=lambda problem: painless.request("PUT", path(index_name, "_settings"), body=body)
+    )
+    assert (report.writes.written, report.pipelines) == (1, (name,))
+    assert news.enrich().writes.written == 1

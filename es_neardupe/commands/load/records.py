@@ -27,7 +27,7 @@ from es_neardupe.index.on_server.ingest_pipeline import is_ours
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.storage.change_feed import ChangeFeed, Consumer
 from es_neardupe.index.stored_fields import timestamp
-from es_neardupe.index.target import IndexTarget
+from es_neardupe.index.target import Definitions, IndexTarget
 from es_neardupe.index.updates import GroupIdsInUse
 from es_neardupe.keys.prepare.preparation import Text
 from es_neardupe.options import DEFAULT_MAX_CHARS
@@ -138,7 +138,7 @@ def load_records(
             states[fields["state"]] += 1
             lengths[fields["tokens"]] += 1
             numeric += "numeric" in fields
-    pipelines = _other_pipelines(index)
+    pipelines = _other_pipelines(index)  # after the last request: one can have been set during the run
     if not run.dry_run:
         index.documents.refresh()
         if not pipelines:  # the keys are those of the stored texts
@@ -171,9 +171,9 @@ def load_records(
 
 
 def _other_pipelines(index: Index) -> tuple[str, ...]:
-    """The ingest pipelines that process new documents of the index and can change their texts: not those that make
-    keys."""
-    states = index.target.states.values()
+    """The ingest pipelines that process new documents of the index, since it was opened or by now, and can change their
+    texts: not those that make keys."""
+    states = [*index.target.states.values(), *Definitions(index.server, index.path).states().values()]
     names = {name for state in states for name in (state.default_pipeline, state.final_pipeline) if name is not None}
     return tuple(sorted(name for name in names if not is_ours(name)))
 
