@@ -9,7 +9,7 @@ from typing import Any
 
 from es_neardupe.errors import SettingsError
 from es_neardupe.index.document_text import fingerprint_sources, has_any
-from es_neardupe.index.mapping import relation_in
+from es_neardupe.index.mapping import dotted_names, foreign_value, relation_in
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.stored_fields import encode, timestamp
 from es_neardupe.index.updates import InUse, first_groups
@@ -96,6 +96,9 @@ def fingerprinted_actions(
 
     ``skipped_relations``: join field -> the relations whose documents get no keys. An update without the relation of
     its document marks it as stale.
+
+    A document that has another value under the names of the fields is returned unchanged, and gets no keys: ``enrich``
+    names it. Fields with dotted names are replaced by the object.
     """
     pieces = (_incoming(chunk, settings, index, max_chars, skipped_relations) for chunk in chunked(actions, _CHUNK))
     for piece, groups in (choose_groups or of_their_own())(pieces):
@@ -120,12 +123,12 @@ def _incoming(
     skipped_relations: Mapping[str, Sequence[str]],
 ) -> list[Incoming]:
     """The actions of a chunk, with the fingerprints of those that have a complete text."""
-    skipped = [_is_skipped(action, skipped_relations) for action in chunk]
+    sources = [_document(action) for action in chunk]
+    skipped = [_is_skipped(one, skipped_relations) or foreign_value(one, settings) is not None for one in sources]
     complete = [
         not one and _is_complete(action, settings, skipped_relations)
         for action, one in zip(chunk, skipped, strict=True)
     ]
-    sources = [_document(action) for action in chunk]
     texts = [source for source, one in zip(sources, complete, strict=True) if one]
     fingerprints = fingerprint_sources(texts, settings, max_chars)
     return [
@@ -150,8 +153,8 @@ def _type(action: Mapping[str, Any]) -> str:
 
 def _path(action: Mapping[str, Any]) -> tuple[str, ...]:
     """Path of the document, or of its changed fields, in an action: flat, in ``_source``, or in ``doc``."""
-    source = ("_source",) if isinstance(action.get("_source"), Mapping) else ()
-    return (*source, "doc") if _type(action) == "update" else source
+    changed = ("doc",) if _type(action) == "update" else ()
+    return ("_source", *changed) if isinstance(action.get("_source"), Mapping) else changed
 
 
 def _document(action: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -178,9 +181,9 @@ def _changes_text(action: Mapping[str, Any], settings: Settings) -> bool:
     return _type(action) == "update" and has_any(_document(action), settings.fields)
 
 
-def _is_skipped(action: Mapping[str, Any], skipped_relations: Mapping[str, Sequence[str]]) -> bool:
-    """Whether the document has a relation whose documents get no keys."""
-    return any(relation_in(_document(action), name) in relations for name, relations in skipped_relations.items())
+def _is_skipped(document: Mapping[str, Any], skipped_relations: Mapping[str, Sequence[str]]) -> bool:
+    """Whether a document has a relation whose documents get no keys."""
+    return any(relation_in(document, name) in relations for name, relations in skipped_relations.items())
 
 
 def _address(action: Mapping[str, Any], index: str | None) -> Address | None:
@@ -196,14 +199,17 @@ def _routing(action: Mapping[str, Any]) -> str | None:
 
 
 def _with(action: Mapping[str, Any], settings: Settings, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The action with the ``neardupe`` object in its document."""
-    changed = dict(action)
-    for name, value in settings.in_document(dict(fields)).items():
-        changed = _put(changed, (*_path(action), name), value)
-    return changed
+    """The action with the ``neardupe`` object in its document, and without such fields that have dotted names: the
+    server does not `collapse` by two values."""
+    document = {**_document(action), **settings.in_document(dict(fields))}
+    for name in dotted_names(document, settings.prefix):
+        del document[name]
+    return _put(action, _path(action), document)
 
 
-def _put(inner: Mapping[str, Any], path: Sequence[str], value: Any) -> dict[str, Any]:
+def _put(inner: Mapping[str, Any], path: Sequence[str], value: dict[str, Any]) -> dict[str, Any]:
     """A copy with another value at a path."""
+    if not path:
+        return value
     name, *rest = path
-    return {**inner, name: _put(inner[name], rest, value) if rest else value}
+    return {**inner, name: _put(inner[name], rest, value)}

@@ -281,6 +281,13 @@ def test_the_ingest_pipeline_leaves_them(painless: Client, index_name: str) -> N
         news.pipeline("remove")
 
 
+@pytest.mark.product("each")
+def test_fingerprinted_leaves_them(client: Client, index_name: str) -> None:
+    news, sources = prepared(client, index_name)
+    actions = [{"_index": index_name, "_id": id, "_source": source} for id, source in sources.items()]
+    assert list(news.fingerprinted(actions)) == actions == list(news.screened(actions))
+
+
 @pytest.mark.parametrize("beside", [False, True])
 @pytest.mark.parametrize(
     "in_cluster",

@@ -368,3 +368,26 @@ def test_dry_run_and_refusals() -> None:
     assert report.writes.refusals == ("mapper_parsing_exception: bad",)
     with pytest.raises(InputError, match="resolves to 2 indices"):
         load_records(index_of(client, IndexTarget("i*", ("i1", "i2"), SETTINGS, 10000)), records)
+
+
+@pytest.mark.parametrize("op", ["index", "create", "update"])
+@pytest.mark.parametrize(
+    "value", [{"nd": "mine"}, {"nd": {"note": 1}}, {"nd.note": 1}, {"story": ["x", "y"]}, {"story": "S1"}]
+)
+def test_values_of_an_application_stay(value: dict[str, Any], op: str) -> None:
+    document = {"text": TEXT, **value}
+    action = {"_op_type": op, "_index": "i", "_id": "1"} | ({"doc": document} if op == "update" else document)
+    assert one(action, Settings(("text",), prefix="nd", group_field="story")) == action
+
+
+@pytest.mark.parametrize("op", ["index", "create", "update"])
+@pytest.mark.parametrize("text", ["text", "title"])
+def test_dotted_names_become_an_object(op: str, text: str) -> None:
+    """With two values of the group id, the server does not collapse."""
+    documents = [{text: TEXT, "n": 1, **more} for more in ({"neardupe.group": "g", "neardupe.tokens": 6}, {})]
+    actions = [
+        {"_op_type": op, "_index": "i", "_id": "1", **({"doc": one} if op == "update" else {"_source": one})}
+        for one in documents
+    ]
+    flat, plain = (one(action, Settings(("text", "title"))) for action in actions)
+    assert flat == plain
