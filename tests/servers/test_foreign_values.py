@@ -288,6 +288,21 @@ def test_fingerprinted_leaves_them(client: Client, index_name: str) -> None:
     assert list(news.fingerprinted(actions)) == actions == list(news.screened(actions))
 
 
+@pytest.mark.product("opensearch")
+def test_the_ingest_pipeline_replaces_fields_with_dotted_names(painless: Client, index_name: str) -> None:
+    make_index(painless, index_name)
+    news = NearDupe(index_name, painless)
+    news.init(PLAIN)
+    news.pipeline("install", default=True)
+    try:
+        put(painless, index_name, {"d": {"text": "a text", "neardupe.group": "g" * 16, "neardupe.tokens": 2}})
+        assert stored(painless, index_name)["d"].keys() == {"text", "neardupe"}
+        search = {"collapse": {"field": "neardupe.group"}}
+        assert painless.request("POST", path(index_name, "_search"), body=search)["hits"]["hits"]
+    finally:
+        news.pipeline("remove")
+
+
 @pytest.mark.parametrize("beside", [False, True])
 @pytest.mark.parametrize(
     "in_cluster",
