@@ -27,7 +27,7 @@ from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import Blocked, IndexReplaced, NameTaken, NotInitialised
 from es_neardupe.local_server.versions import Release, pick
 from es_neardupe.records import Product
-from es_neardupe.server.client import Client, path
+from es_neardupe.server.client import Before, Client, path
 
 pytestmark = [pytest.mark.server, pytest.mark.timeout(900), pytest.mark.either("sidecar")]
 
@@ -389,11 +389,14 @@ def test_restored_during_a_run(server: Client, name: str, monkeypatch: pytest.Mo
     plain = server.bulk
     done: list[bool] = []
 
-    def bulk(body: bytes, **options: Any) -> Any:
-        if not done:
-            done.append(True)
-            back(server, name, "closed")
-        return plain(body, **options)
+    def bulk(body: bytes, *, before: Before, **options: Any) -> Any:
+        def sending() -> None:
+            before()
+            if not done:
+                done.append(True)
+                back(server, name, "closed")
+
+        return plain(body, before=sending, **options)
 
     monkeypatch.setattr(server, "bulk", bulk)
     with pytest.raises(IndexReplaced, match=r"restored from a snapshot, during this run.*enrich .* --check"):

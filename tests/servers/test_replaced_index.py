@@ -6,12 +6,15 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pytest
+from fault_proxy import BULK, Fault, FaultProxy, Forward, Request, short_waits
 from server_tools import JSON, exists, family, hits, make_index, mapping, ours, put, words
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import Conflict, IndexReplaced
 from es_neardupe.records import Hit
 from es_neardupe.server.client import Before, Client, ForwardingClient, Params, path
+from es_neardupe.server.connect import connect
+from es_neardupe.server.login.settings import ConnectionSettings
 
 SETTINGS = Settings(("text",))
 NUMBER = 60
@@ -35,9 +38,13 @@ class Meddling(ForwardingClient):
         return self.plain.request(method, path, params=params, body=body)
 
     def bulk(self, body: bytes, *, params: Mapping[str, str] | None = None, before: Before | None = None) -> Any:
-        if f'"_index":"{self.index}"'.encode() in body:
-            self._meddle("written")
-        return self.plain.bulk(body, params=params, before=before)
+        def meddling() -> None:
+            if before is not None:
+                before()
+            if f'"_index":"{self.index}"'.encode() in body:
+                self._meddle("written")
+
+        return self.plain.bulk(body, params=params, before=meddling)
 
     def pages(self, index: str, body: Mapping[str, Any], **options: Any) -> Iterator[list[Hit]]:
         for page in self.plain.pages(index, body, **options):
@@ -143,4 +150,24 @@ def test_deleted_between_reading_and_writing(client: Client, index_name: str) ->
     delete = Meddling(client, index_name, "read", lambda: client.request("DELETE", path(index_name)))
     with pytest.raises(Conflict, match=f"Index {index_name} was deleted during this run"):
         NearDupe(index_name, delete).enrich()
+    assert not exists(client, index_name)
+
+
+def test_deleted_before_a_request_is_sent_again(
+    client: Client, proxy: FaultProxy, index_name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server does not create the index again for the second attempt."""
+    short_waits(monkeypatch)
+    begun(client, index_name)
+
+    def deleted(request: Request, forward: Forward) -> None:
+        client.request("DELETE", path(index_name))
+
+    proxy.faults = [Fault(deleted, on=BULK)]
+    through = connect(ConnectionSettings(url=proxy.url))
+    try:
+        with pytest.raises(Conflict, match=f"Index {index_name} was deleted during this run"):
+            NearDupe(index_name, through).enrich()
+    finally:
+        through.close()
     assert not exists(client, index_name)

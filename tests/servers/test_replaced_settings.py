@@ -26,9 +26,13 @@ class InFlight(ForwardingClient):
         self.todo = [happens]
 
     def bulk(self, body: bytes, *, params: Mapping[str, str] | None = None, before: Before | None = None) -> Any:
-        if self.todo and b'"neardupe":' in body:
-            self.todo.pop()()
-        return self.plain.bulk(body, params=params, before=before)
+        def sending() -> None:
+            if before is not None:
+                before()
+            if self.todo and b'"neardupe":' in body:
+                self.todo.pop()()
+
+        return self.plain.bulk(body, params=params, before=sending)
 
 
 def fill(client: Client, index: str) -> None:

@@ -15,7 +15,7 @@ from es_neardupe.options import Versions
 from es_neardupe.server.client import Before, ForwardingClient, Params
 from es_neardupe.wording import command
 
-_AT_ONCE = 0.1
+AT_ONCE = 0.1
 """Seconds for which a check holds."""
 
 
@@ -23,7 +23,8 @@ class SameSettingsClient(ForwardingClient):
     """Checks before and after each bulk request that the settings with which an index was opened were neither removed
     nor replaced; see `es_neardupe.server.client.Client`.
 
-    If another request follows at once, the second check is also the first one of that request.
+    If another request follows at once, the second check is also the first one of that request. A request that is sent
+    again is checked again: the server would create an index that was deleted meanwhile.
     """
 
     def __init__(self, index: IndexHandle) -> None:
@@ -34,9 +35,14 @@ class SameSettingsClient(ForwardingClient):
 
     def bulk(self, body: bytes, *, params: Mapping[str, str] | None = None, before: Before | None = None) -> Any:
         """See ``Client.bulk``. Raises as `check`."""
-        if time.monotonic() > self._checked + _AT_ONCE:
-            self._check()
-        answer = self.plain.bulk(body, params=params, before=before)
+
+        def checked() -> None:
+            if time.monotonic() > self._checked + AT_ONCE:
+                self._check()
+            if before is not None:
+                before()
+
+        answer = self.plain.bulk(body, params=params, before=checked)
         self._check()
         return answer
 
