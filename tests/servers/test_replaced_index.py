@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -171,3 +172,21 @@ def test_deleted_before_a_request_is_sent_again(
     finally:
         through.close()
     assert not exists(client, index_name)
+
+
+@pytest.mark.product("each")
+@pytest.mark.parametrize("command", ["enrich", "load"])
+def test_deleted_after_the_check(command: str, client: Client, index_name: str, tmp_path: Path) -> None:
+    """The server creates the index again for the request: the message says so, and how to go on."""
+    begun(client, index_name)
+    file = tmp_path / "more.jsonl"
+    file.write_text('{"id": "new", "text": "a new text"}\n')
+    news = NearDupe(
+        index_name, Meddling(client, index_name, "written", lambda: client.request("DELETE", path(index_name)))
+    )
+    with pytest.raises(Conflict, match=f"was deleted during this run.*delete it with `DELETE /{index_name}`"):
+        news.enrich() if command == "enrich" else news.load(file)
+    assert "_meta" not in mapping(client, index_name)  # of an index that the server created
+    client.request("DELETE", path(index_name))
+    begun(client, index_name)
+    assert NearDupe(index_name, client).enrich().writes.written == NUMBER

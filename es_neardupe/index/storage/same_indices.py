@@ -10,9 +10,9 @@ from typing import Any
 
 from es_neardupe.errors import Conflict, IndexReplaced, NotFound
 from es_neardupe.index.handle import IndexHandle
-from es_neardupe.index.target import Definitions, check_gc_deletes, check_same_settings
+from es_neardupe.index.target import Definitions, check_gc_deletes, check_same_settings, stored_settings
 from es_neardupe.options import Versions
-from es_neardupe.server.client import Before, ForwardingClient, Params
+from es_neardupe.server.client import JSON, Before, ForwardingClient, Params
 from es_neardupe.wording import command
 
 AT_ONCE = 0.1
@@ -84,12 +84,15 @@ class SameIndicesClient(SameSettingsClient):
         name = self._target.name
         current, mappings = Definitions(self.plain, self._target.path).states_and_meta()
         for concrete, opened in self._target.states.items():
-            if concrete not in current:
+            is_there = concrete in current
+            is_another = is_there and current[concrete].uuid != opened.uuid
+            if not is_there or (is_another and self._lacks_settings(concrete, mappings)):
                 raise Conflict(
-                    f"Index {concrete} was deleted during this run: run the same command again.",
+                    f"Index {concrete} was deleted during this run. If it exists now, and you did not create it, the "
+                    f"last request did, and guessed its mapping: delete it with `DELETE /{concrete}`.",
                     status=409,
                 )
-            if current[concrete].uuid != opened.uuid:
+            if is_another:
                 raise IndexReplaced(
                     f"Index {concrete} was deleted and created again, or restored from a snapshot, during this run. "
                     f"Documents that were written last may have keys of former ones: run `{command('enrich', name)} "
@@ -108,3 +111,8 @@ class SameIndicesClient(SameSettingsClient):
             self._target.check_settings(mappings)
         else:
             super().check()
+
+    def _lacks_settings(self, concrete: str, mappings: Mapping[str, JSON]) -> bool:
+        """Whether an index has no settings now, and had some."""
+        before = self._target.opened_with.get(concrete)
+        return before is not None and stored_settings(mappings.get(concrete, {}), before.prefix) is None
