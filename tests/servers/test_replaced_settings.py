@@ -11,6 +11,7 @@ from server_tools import family, make_index, put, words
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import Conflict, LeaseLost
+from es_neardupe.index.index import opened
 from es_neardupe.server.client import Before, Client, ForwardingClient, path
 from es_neardupe.server.search import count
 
@@ -21,15 +22,16 @@ TITLES = Settings(("title",))
 class InFlight(ForwardingClient):
     """Something happens while the first request with keys or groups of documents is on its way."""
 
-    def __init__(self, client: Client, happens: Callable[[], object]) -> None:
+    def __init__(self, client: Client, happens: Callable[[], object], writes: bytes = b'"neardupe":') -> None:
+        """``writes``: what the request contains."""
         super().__init__(client)
-        self.todo = [happens]
+        self.todo, self.writes = [happens], writes
 
     def bulk(self, body: bytes, *, params: Mapping[str, str] | None = None, before: Before | None = None) -> Any:
         def sending() -> None:
             if before is not None:
                 before()
-            if self.todo and b'"neardupe":' in body:
+            if self.todo and self.writes in body:
                 self.todo.pop()()
 
         return self.plain.bulk(body, params=params, before=sending)
@@ -113,6 +115,44 @@ def test_clean(command: str, client: Client, index_name: str, server_cli: Cli) -
     assert server_cli("clean", index_name, "--yes", "--json").json["writes"]["written"] == left
     assert (with_fields(client, index_name), hidden(client, index_name)) == (0, [])
     assert "Nothing to clean" in server_cli("clean", index_name, "--yes").out
+
+
+@pytest.mark.product("each")
+@pytest.mark.parametrize("writes", [b'"neardupe":', b'"mirrored":true'], ids=["keys", "marks"])
+def test_clean_of_a_sidecar(writes: bytes, client: Client, index_name: str, server_cli: Cli) -> None:
+    """The request that is on its way creates the sidecar index again, with guessed mappings: the run deletes it."""
+    fill(client, index_name)
+    news = NearDupe(index_name, client)
+    news.init(Settings(("body",)), sidecar=True, write_group=True)
+    if marks := b"mirrored" in writes:
+        news.enrich()
+
+    def clean() -> None:
+        assert news.clean().writes.left == 0
+
+    run = NearDupe(index_name, InFlight(client, clean, writes))
+    with pytest.raises(Conflict, match=REMOVED):
+        run.group() if marks else run.enrich(batch=10)
+    assert not client.request("GET", path(f"{index_name}-*", "_settings"), params={"expand_wildcards": "all"})
+    assert "Nothing to clean" in server_cli("clean", index_name, "--yes").out
+
+
+@pytest.mark.product("each")
+def test_clean_of_a_sidecar_that_is_read(client: Client, index_name: str) -> None:
+    """The message names the way out, instead of an index that does not exist."""
+    fill(client, index_name)
+    news = NearDupe(index_name, client)
+    news.init(Settings(("body",)), sidecar=True)
+    news.enrich()
+    run = opened(news).storage.client
+    news.clean()
+    for read in (
+        lambda: list(run.pages(index_name, {"query": FIELDS, "_source": ["neardupe.group"]})),
+        lambda: run.request("POST", path(index_name, "_search"), body={"query": FIELDS}),
+        lambda: run.request("POST", path(index_name, "_refresh")),
+    ):
+        with pytest.raises(Conflict, match=REMOVED):
+            read()
 
 
 @pytest.mark.parametrize("sidecar", [False, True])

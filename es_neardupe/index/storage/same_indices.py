@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from es_neardupe.errors import Conflict, IndexReplaced, NotFound
 from es_neardupe.index.handle import IndexHandle
 from es_neardupe.index.target import Definitions, check_gc_deletes, check_same_settings, stored_settings
 from es_neardupe.options import Versions
+from es_neardupe.records import Hit
 from es_neardupe.server.client import JSON, Before, ForwardingClient, Params
 from es_neardupe.wording import command
 
@@ -56,6 +57,14 @@ class SameSettingsClient(ForwardingClient):
         except NotFound as error:
             if method == "POST" and error.type == "index_not_found_exception":
                 self.check()
+            raise
+
+    def pages(self, index: str, body: Mapping[str, Any], **options: Any) -> Iterator[list[Hit]]:
+        """See ``Client.pages``. Raises as `check` if an index does not exist any more."""
+        try:
+            yield from self.plain.pages(index, body, **options)
+        except NotFound:
+            self.check()
             raise
 
     def _check(self) -> None:

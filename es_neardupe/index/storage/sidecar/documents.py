@@ -28,7 +28,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from es_neardupe.errors import Blocked, Forbidden, SettingsError
+from es_neardupe.errors import Blocked, Conflict, Forbidden, SettingsError
 from es_neardupe.index.handle import IndexHandle
 from es_neardupe.index.queries import TooManyDocuments
 from es_neardupe.index.storage.same_indices import SameSettingsClient
@@ -41,7 +41,7 @@ from es_neardupe.index.storage.sidecar.entries import (
     redirect_bulk,
     reference_of,
 )
-from es_neardupe.index.storage.sidecar.indices import SidecarNames
+from es_neardupe.index.storage.sidecar.indices import SidecarNames, delete_unmarked
 from es_neardupe.index.storage.sidecar.queries import (
     MATCH_ALL,
     MAX_IDS,
@@ -62,19 +62,35 @@ _ROUNDS = 10
 the place of others."""
 
 
+class SameSidecarsClient(SameSettingsClient):
+    """Writes entries only while the sidecar indices are as they were opened. `clean` can delete one between the check
+    and the request: then the server creates it for the request, which is undone."""
+
+    def __init__(self, index: IndexHandle) -> None:
+        super().__init__(index)
+        self._names = SidecarNames(index.target)
+
+    def bulk(self, body: bytes, *, params: Mapping[str, str] | None = None, before: Before | None = None) -> Any:
+        """See ``Client.bulk``."""
+        try:
+            return super().bulk(body, params=params, before=before)
+        except Conflict:
+            delete_unmarked(self.plain, self._names.existing)
+            raise
+
+
 class SidecarClient(ForwardingClient):
     """A :class:`~es_neardupe.server.client.Client` for one target with sidecar storage, on top of a plain one."""
 
     def __init__(self, index: IndexHandle) -> None:
         target = index.target
         assert target.sidecar is not None
-        super().__init__(index.server)
+        super().__init__(SameSidecarsClient(index))
         self._index = index
         self._target = target
         self._layout = target.sidecar
         self._prefix = target.settings.prefix
         self._names = SidecarNames(target)
-        self._same_settings = SameSettingsClient(index)
         self._paths = {path(name)[1:] for name in (target.name, target.path, *target.indices)}
 
     def request(
@@ -89,12 +105,12 @@ class SidecarClient(ForwardingClient):
                 return self._search(body, params)
             if action == "_refresh":
                 return self._refresh()
-        return self._same_settings.request(method, path, params=params, body=body)
+        return self.plain.request(method, path, params=params, body=body)
 
     def bulk(self, body: bytes, *, params: Mapping[str, str] | None = None, before: Before | None = None) -> Any:
         """See ``Client.bulk``."""
         redirected = redirect_bulk(body, self._names.sidecars, unmark=self._layout.write_group)
-        return self._same_settings.bulk(redirected, params=params, before=before)
+        return self.plain.bulk(redirected, params=params, before=before)
 
     def pages(self, index: str, body: Mapping[str, Any], **options: Any) -> Iterator[list[Hit]]:
         """See ``Client.pages``."""

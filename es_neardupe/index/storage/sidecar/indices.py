@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from es_neardupe.errors import (
@@ -133,6 +134,18 @@ def _visible_mappings(client: Client, names: Sequence[str]) -> dict[str, JSON]:
         if len(names) == 1:
             return {}
         return {index: mapping for name in names for index, mapping in _visible_mappings(client, [name]).items()}
+
+
+def delete_unmarked(client: Client, names: Sequence[str]) -> None:
+    """Delete those of the sidecar indices of an opened index that the server has created for a write of entries, after
+    they were deleted: they have nothing but entries, and neither mark nor ``dynamic``. Does nothing if this user may
+    not."""
+    for name, one in _visible_mappings(client, names).items():
+        mapping = one["mappings"]
+        fields = mapping.get("properties", {}).keys()
+        if mapping.keys() <= {"properties"} and (REFERENCE in fields or not fields):
+            with suppress(Forbidden, NotFound):
+                client.request("DELETE", path(name))
 
 
 def must_be_stored(index: str, mapping: Mapping[str, Any], settings: Settings) -> bool:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from es_neardupe.errors import SettingsError
+from es_neardupe.errors import NotFound, SettingsError
 from es_neardupe.index import queries
 from es_neardupe.index.handle import IndexHandle, UnpreparedIndex
 from es_neardupe.index.migration_state import Phase, replaced_prefix
@@ -27,7 +27,7 @@ from es_neardupe.index.storage.field_writes import Change, FieldWriter, document
 from es_neardupe.index.storage.interface import EnrichRequest, EnrichResult, GroupIdsWritten, OnWorkers, Send
 from es_neardupe.index.storage.same_indices import SameIndicesClient
 from es_neardupe.index.storage.sidecar.collapse import collapse_here, collapsed_by_server
-from es_neardupe.index.storage.sidecar.documents import SidecarClient
+from es_neardupe.index.storage.sidecar.documents import SameSidecarsClient, SidecarClient
 from es_neardupe.index.storage.sidecar.enrich import enrich_sidecar
 from es_neardupe.index.storage.sidecar.entries import count_entries, entry_takeovers, fetch_entries, replaced_entries
 from es_neardupe.index.storage.sidecar.indices import REFERENCE, SidecarNames, Sidecars
@@ -105,8 +105,12 @@ class SidecarStorage:
     def write_fingerprints(
         self, request: EnrichRequest, send: Send, progress: Progress, on_workers: OnWorkers | None = None
     ) -> EnrichResult:
-        """Write entries of the sidecar indices."""
-        return enrich_sidecar(self._index, request, send, progress, on_workers)
+        """Write entries of the sidecar indices. Raises as `SameSidecarsClient.bulk`, also while they are read."""
+        try:
+            return enrich_sidecar(self._index, request, send, progress, on_workers)
+        except NotFound:
+            SameSidecarsClient(self._index).check()
+            raise
 
     def write_group_ids(self, *, batch: int, workers: int, dry_run: bool) -> GroupIdsWritten | None:
         """Write them if ``--write-group`` was chosen at ``init``."""
@@ -131,7 +135,7 @@ class SidecarStorage:
             done = [one for one in outcomes if one.done]
             left.extend(map(_unwritten, (one for one in outcomes if not one.done)))
             marks = (_mirrored_update(entries[one.action.address], one) for one in done)
-            for one in write(plain, marks, batch=batch, workers=workers):
+            for one in write(SameSidecarsClient(self._index), marks, batch=batch, workers=workers):
                 if not one.done:
                     left.add(_unwritten(one, names.indices[one.action.index]))
             # The version of a document that has this group id already does not change.
