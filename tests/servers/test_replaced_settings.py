@@ -155,6 +155,18 @@ def test_clean_of_a_sidecar_that_is_read(client: Client, index_name: str) -> Non
             read()
 
 
+@pytest.mark.product("each")
+def test_clean_that_was_killed_before_it_deleted_the_sidecar(client: Client, index_name: str, server_cli: Cli) -> None:
+    fill(client, index_name)
+    news = NearDupe(index_name, client)
+    news.init(Settings(("body",)), sidecar=True)
+    news.enrich()
+    opened(news).storage.remove_settings()
+    done = server_cli("clean", index_name, "--yes", "--json").json
+    assert done["deleted_indices"] == [f"{index_name}-neardupe-groups", f"{index_name}-neardupe-sidecar"]
+    assert hidden(client, index_name) == []
+
+
 @pytest.mark.parametrize("sidecar", [False, True])
 @pytest.mark.parametrize("command", ["enrich", "group"])
 def test_clean_before_a_run_writes(command: str, sidecar: bool, client: Client, index_name: str) -> None:

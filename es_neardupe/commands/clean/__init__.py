@@ -60,10 +60,11 @@ def clean(
         opened_with_keys,
         remove_folding,
         remove_pipelines,
+        remove_settings,
         without_settings,
     )
     from es_neardupe.groups.decisions import Decisions
-    from es_neardupe.index.hidden_indices import HiddenIndex, find, remove
+    from es_neardupe.index.hidden_indices import HiddenIndex, find
     from es_neardupe.index.on_server.ingest_pipeline import OwnPipelines
     from es_neardupe.index.permissions import check_may_delete, check_sees_all, check_updates
     from es_neardupe.index.runs.tuning import restore_abandoned, tuned_mappings
@@ -120,9 +121,7 @@ def clean(
         if cleaning.writes.left:
             deleted = ()
         else:
-            delete(plain, *sidecars)
-            index.storage.remove_settings()
-            remove(index, kinds)  # now that no other run creates them again
+            remove_settings(index, kinds)
             cleaning.run()  # what other runs have written meanwhile
     return CleanReport(
         index=index.name,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -9,7 +10,7 @@ from typing import Any
 
 from es_neardupe.errors import BeingMigrated, Forbidden, IndexUnusable, NameTaken, NotFound, NotInitialised
 from es_neardupe.index import mapping as schema
-from es_neardupe.index.hidden_indices import HiddenIndex, find
+from es_neardupe.index.hidden_indices import HiddenIndex, find, remove
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.migration_state import is_switching, phase_of, replaced_prefix
 from es_neardupe.index.on_server.folding import default_pipelines, unfold
@@ -17,7 +18,7 @@ from es_neardupe.index.on_server.ingest_pipeline import OwnPipelines, delete_unu
 from es_neardupe.index.rollover import alias_named, settings_of_next
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.storage.field_writes import CHECKED, Change, document_writer
-from es_neardupe.index.storage.same_indices import SameIndicesClient
+from es_neardupe.index.storage.same_indices import AT_ONCE, SameIndicesClient
 from es_neardupe.index.storage.stored_settings import may_see_sidecars, settings_mappings, sidecar_mappings
 from es_neardupe.index.stored_fields import count_of, stored_fields, text_bytes
 from es_neardupe.index.target import IndexTarget, stored_settings
@@ -83,6 +84,18 @@ def delete(client: Client, *names: str) -> None:
     for name in names:
         with suppress(NotFound):
             client.request("DELETE", path(name))
+
+
+def remove_settings(index: Index, kinds: Iterable[HiddenIndex]) -> None:
+    """Remove the settings, then delete the sidecar indices and hidden indices of these kinds.
+
+    Other runs look at the settings before they write. So after the time for which a check of theirs holds, none of them
+    creates again what is deleted.
+    """
+    index.storage.remove_settings()
+    time.sleep(2 * AT_ONCE)
+    delete(index.server, *index.storage.sidecars)
+    remove(index, kinds)
 
 
 class Cleaning:
@@ -262,7 +275,8 @@ def is_clean(index: Index) -> bool:
         raise
     if any(stored_settings(one, prefix) is not None for one in mappings.values()):
         return False
-    if sidecar_mappings(client, mappings, prefix):
+    sidecars = sidecar_mappings(client, mappings, prefix).values()
+    if any(stored_settings(one, prefix) is not None for one in sidecars):
         return False
     if _are_mapped(mappings, prefix):
         return not _fields_conflict(mappings, prefix) and not _documents_with_fields(index)

@@ -9,13 +9,14 @@ which would hide the change.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from es_neardupe.errors import NotFound, SettingsError
+from es_neardupe.errors import Forbidden, NotFound, SettingsError
 from es_neardupe.index import queries
 from es_neardupe.index.handle import IndexHandle, UnpreparedIndex
 from es_neardupe.index.migration_state import Phase, replaced_prefix
@@ -30,7 +31,7 @@ from es_neardupe.index.storage.sidecar.collapse import collapse_here, collapsed_
 from es_neardupe.index.storage.sidecar.documents import SameSidecarsClient, SidecarClient
 from es_neardupe.index.storage.sidecar.enrich import enrich_sidecar
 from es_neardupe.index.storage.sidecar.entries import count_entries, entry_takeovers, fetch_entries, replaced_entries
-from es_neardupe.index.storage.sidecar.indices import REFERENCE, SidecarNames, Sidecars
+from es_neardupe.index.storage.sidecar.indices import REFERENCE, SidecarNames, Sidecars, sidecars_of
 from es_neardupe.index.stored_fields import count_of, group_of, stored_fields, text_bytes
 from es_neardupe.index.target import Definitions, SidecarLayout
 from es_neardupe.keys.arrays import Ints
@@ -205,7 +206,12 @@ class SidecarStorage:
         Documents(self._index.server, self.path).refresh()
 
     def remove_settings(self) -> None:
-        """Do nothing: settings are deleted with the sidecar indices."""
+        """Remove the settings from ``_meta`` of the sidecar indices, which keep their marks. Does nothing if this user
+        may only delete them."""
+        client, prefix = self._index.server, self._index.settings.prefix
+        for index, mapping in sidecars_of(client, self._index.target.indices, prefix).items():
+            with suppress(Forbidden, NotFound):
+                Definitions(client, self._names.sidecars[index]).remove_settings(mapping, prefix)
 
     def replaced(self) -> Mapping[str, int]:
         """Count the entries of indices that were deleted and created again under the same name."""
