@@ -29,9 +29,12 @@ def boilerplate_of(texts: Sequence[str]) -> list[str] | None:
     """The passages, as written in the texts, because of which unrelated texts look similar; None if there are none.
 
     Windows of five words that more than half of the texts have form passages. They are boilerplate if they cover at
-    least half of the words of most texts, if most texts have five words in a row outside of them, and if of nine in ten
-    pairs the rests have a resemblance below 0.05. So form letters and versions of one text, which differ in a few
+    least half of the words of most texts, if in most texts something is said between them, and if of nine in ten pairs
+    the rests have a resemblance below 0.05. So form letters, contracts and versions of one text, which differ in a few
     places, have none: what they have in common is their subject.
+
+    Something is said if five words of one place are neither names nor figures. An address or a party has five words in
+    a row too, but hardly any that begins with a small letter.
     """
     tokens = token_hashes(texts)
     windows = [window_hashes(one, _WORDS) for one in tokens]
@@ -42,7 +45,10 @@ def boilerplate_of(texts: Sequence[str]) -> list[str] | None:
     half = len(texts) / 2
     if sum(flags.mean() >= _COVERED for flags in covered if len(flags)) <= half:
         return None
-    if sum(int(np.diff(_runs(~flags)).max(initial=0)) >= _WORDS for flags in covered) <= half:
+    plain = [_plain(text) for text in texts]
+    if sum((one & flags).any() for one, flags in zip(plain, covered, strict=True)) <= half:  # all is in capitals
+        plain = [np.ones_like(one) for one in plain]
+    if sum(_said(one, flags) >= _WORDS for one, flags in zip(plain, covered, strict=True)) <= half:
         return None
     rests = [np.unique(one[~flags]) for one, flags in zip(windows, inside, strict=True)]
     if (resemblances(rests, *np.triu_indices(len(texts), 1)) < _ALIKE).mean() < _UNRELATED:
@@ -53,6 +59,17 @@ def boilerplate_of(texts: Sequence[str]) -> list[str] | None:
 def _covered(inside: Flags, size: int) -> Flags:
     """Whether each of the words is in one of the windows."""
     return np.convolve(inside, np.ones(_WORDS)) > 0 if len(inside) else np.zeros(size, np.bool_)
+
+
+def _plain(text: str) -> Flags:
+    """Whether each of the words begins with a small letter, or one of a script without capitals."""
+    first = (text[start] for start in spans(text)[:, 0].tolist())
+    return np.array([one.isalpha() and not one.isupper() for one in first], np.bool_)
+
+
+def _said(plain: Flags, covered: Flags) -> int:
+    """The most plain words in a row of words that are not covered."""
+    return max((int(plain[start:end].sum()) for start, end in _runs(~covered).tolist()), default=0)
 
 
 def _passages(texts: Sequence[str], tokens: Sequence[U64], covered: Sequence[Flags]) -> dict[bytes, str]:

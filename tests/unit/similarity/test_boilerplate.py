@@ -33,6 +33,30 @@ def test_versions_of_one_text_have_none() -> None:
     assert boilerplate_of(paragraphs) is None
 
 
+def letter(number: int) -> str:
+    """A form letter: address block, date, policy and salutation are more than five words in a row."""
+    town, person = (words((one, number), 2) for one in ("town", "person"))
+    street, city, first, last = (one.title() for one in (*town, *person))
+    address = f"{first} {last}\n{street} Street {number + 7}\n{10203 + number} {city}\n\n{number % 28 + 1} March 2026"
+    return f"{address}\n\nDear Ms {last},\n\n{' '.join(words('premium', 60))} EUR {311 + number}.{number + 20}."
+
+
+def test_form_letters_have_none() -> None:
+    """Between their common words are names and figures only. What is said there is about something."""
+    letters = [letter(number) for number in range(10)]
+    assert boilerplate_of(letters) is None
+    assert boilerplate_of([f"{' '.join(words(row, 4))} {one}" for row, one in enumerate(letters)]) is None
+    assert boilerplate_of([f"{' '.join(words(row, 5))} {one}" for row, one in enumerate(letters)]) is not None
+
+
+def test_a_notice_in_capitals_or_without_case() -> None:
+    """Where all is in capitals, names have no sign; where nothing is, all words are as plain."""
+    notices = [text(row) for row in range(6)]
+    assert boilerplate_of([one.upper() for one in notices]) == [" ".join(words("notice", 60)).upper()]
+    arabic = str.maketrans("abcdefghijklmnopqrstuvwxyz", "".join(map(chr, range(0x0627, 0x0641))))
+    assert boilerplate_of([one.translate(arabic) for one in notices]) is not None
+
+
 def test_exact_copies_and_unrelated_texts_have_none() -> None:
     assert boilerplate_of([text(1)] * 6) is None
     assert boilerplate_of([" ".join(words(row, 50)) for row in range(6)]) is None
