@@ -30,6 +30,12 @@ _TAG = re.compile(
 _TAGS = 5
 """Tags of a page, at least."""
 _TAGS_READ = 100
+_REFERENCE = re.compile(
+    r"&(?:#[0-9]{2,6}|#[xX][0-9A-Fa-f]{2,5}|quot|apos|lt|gt|nbsp|[lrsb][sbd]quo|[lr]aquo|[mn]dash|hellip|bull|euro|szlig"
+    r"|[aoAO][Ee]lig|[A-Za-z](?:uml|acute|grave|circ|tilde|cedil|ring|slash|caron));"
+)
+"""A letter or a sign as texts of pages have them, also those without tags; ``&amp;`` is usual in addresses, and
+``&copy;`` and others are code."""
 _OF_PAGE = re.compile(r"</|<br|<[^<>=]*=", re.IGNORECASE)
 """One of the first tags of a page: source code has parameters of types such as ``<Article>``, but no end tags."""
 _WHOLE_PAGE = re.compile(r"<(?:html|body|header|footer|nav|main)\b", re.IGNORECASE)
@@ -241,12 +247,19 @@ def _kind(text: str) -> str:
         return "pages"
     if _is_log_line(text):
         return "log lines"
+    if _several(_REFERENCE, text):
+        return "pages"
     words = len(text.split())
     if words and not mime.is_page(text) and _is_mail(text, words):
         return "mails"
     if _is_log_line(text.lstrip().split("\n", 1)[0]) or _is_stack_trace(text):
         return "log lines"
     return _kind_of_words(text, words) if _SIGN.search(text) else ""
+
+
+def _several(expression: re.Pattern[str], text: str) -> bool:
+    """Whether a text has as many such parts as a page has tags."""
+    return sum(1 for _ in islice(expression.finditer(text), _TAGS)) == _TAGS
 
 
 def _kind_of_words(text: str, words: int) -> str:

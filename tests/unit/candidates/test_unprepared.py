@@ -17,6 +17,7 @@ PAGE = (
 FRAGMENT = "<p>The <b>new</b> bridge<br>is <i>open</i> since Monday.</p>"
 MAIL = "Monday suits me.\n\nOn 3 Mar 2026 at 09:10, Ann Example wrote:\n> Shall we meet on Monday?\n\n-- \nBob Example"
 ESCAPED = "&lt;p&gt;The &lt;b&gt;new&lt;/b&gt; bridge&lt;br&gt;is &lt;i&gt;open&lt;/i&gt; since Monday.&lt;/p&gt;"
+REFERENCES = "Die Br&uuml;cke f&#252;hrt &uuml;ber den Flu&szlig;, und &#8222;sie ist offen&rdquo;."
 MESSAGE = (
     "From: a@b.example\nContent-Type: multipart/alternative; boundary=x\n\n--x\nContent-Type: text/html\n"
     f"\n{PAGE}\n--x--"
@@ -64,6 +65,7 @@ def kind_of(text: str) -> str | None:
         (PAGE, "pages", "--clean html-main"),
         (FRAGMENT, "pages", "--clean html"),
         (ESCAPED, "pages", "--clean html"),
+        (REFERENCES, "pages", "--clean html"),
         (MAIL, "mails", "--clean mail"),
         (MESSAGE, "mails", "--clean mail"),
         (MAIL_PAGE, "mails", "--clean mail"),
@@ -77,7 +79,7 @@ def kind_of(text: str) -> str | None:
         (HYPHENATED, "hyphenated texts", "--preset reader"),
     ],
     ids=[
-        *("page", "fragment", "escaped page", "mail", "message", "page of Gmail", "page with type=cite"),
+        *("page", "fragment", "escaped page", "references", "mail", "message", "page of Gmail", "page with type=cite"),
         *("page with an attribution", "page with a quotation", "log line", "log line in JSON", "stack trace", "scan"),
         "hyphenated text",
     ],
@@ -167,6 +169,8 @@ DATED = [
 CODE = [
     "#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n#include <a.h>\n#include <b>\n#include <i>",
     "Map<Article, Section> all(List<Article> a, Set<Section> s, List<A> b, List<B> c, Optional<Table> t, List<P> p)",
+    "swap(&a, &b); int *p = &copy; *q = &reg; *r = &sum; *s = &node; struct list *t = &list; f(&left, &right);",
+    "See https://x.example/?a=1&amp;b=2&amp;c=3&amp;d=4&amp;e=5&amp;f=6 &amp; the other one.",
     "Author: Ann <a@x.example>\nSigned-off-by: Ann <a@x.example>\nCc: Bob <b@x.example>, <c@x.example>, <d@x.example>",
 ]
 QUOTING = [
