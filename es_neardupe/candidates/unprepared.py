@@ -38,6 +38,9 @@ _REFERENCE = re.compile(
 ``&copy;`` and others are code."""
 _OF_PAGE = re.compile(r"</|<br|<[^<>=]*=", re.IGNORECASE)
 """One of the first tags of a page: source code has parameters of types such as ``<Article>``, but no end tags."""
+_XML = re.compile(r"\ufeff?\s*<(?:\?xml\b|!--|!DOCTYPE\b|[A-Za-z_][\w.:-]*[\s/>])")
+"""What a text in XML begins with, whatever tags it has."""
+_END_TAG = re.compile(r"</[A-Za-z_][\w.:-]*\s*>")
 _WHOLE_PAGE = re.compile(r"<(?:html|body|header|footer|nav|main)\b", re.IGNORECASE)
 _OF_MAIL_PROGRAM = re.compile(
     r"<blockquote\s[^<>]*\btype=[\"']?cite|[\"'\s](?:gmail_quote|moz-cite-prefix|yahoo_quoted|divRplyFwdMsg)\b",
@@ -242,8 +245,7 @@ def _kind(text: str) -> str:
     """The kind of a text; "" if it is of none."""
     if mime.decoded(text) is not None:
         return "mails"
-    tags = [tag[0] for tag in islice(_TAG.finditer(unescape(text)), _TAGS_READ)]
-    if len(tags) >= _TAGS and any(map(_OF_PAGE.match, tags)):
+    if _is_page(unescape(text)):
         return "pages"
     if _is_log_line(text):
         return "log lines"
@@ -255,6 +257,14 @@ def _kind(text: str) -> str:
     if _is_log_line(text.lstrip().split("\n", 1)[0]) or _is_stack_trace(text):
         return "log lines"
     return _kind_of_words(text, words) if _SIGN.search(text) else ""
+
+
+def _is_page(text: str) -> bool:
+    """Whether a text has the tags of a page, or those of XML around its parts."""
+    tags = [tag[0] for tag in islice(_TAG.finditer(text), _TAGS_READ)]
+    if len(tags) >= _TAGS and any(map(_OF_PAGE.match, tags)):
+        return True
+    return _XML.match(text) is not None and _several(_END_TAG, text)
 
 
 def _several(expression: re.Pattern[str], text: str) -> bool:

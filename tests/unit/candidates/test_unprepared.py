@@ -18,6 +18,10 @@ FRAGMENT = "<p>The <b>new</b> bridge<br>is <i>open</i> since Monday.</p>"
 MAIL = "Monday suits me.\n\nOn 3 Mar 2026 at 09:10, Ann Example wrote:\n> Shall we meet on Monday?\n\n-- \nBob Example"
 ESCAPED = "&lt;p&gt;The &lt;b&gt;new&lt;/b&gt; bridge&lt;br&gt;is &lt;i&gt;open&lt;/i&gt; since Monday.&lt;/p&gt;"
 REFERENCES = "Die Br&uuml;cke f&#252;hrt &uuml;ber den Flu&szlig;, und &#8222;sie ist offen&rdquo;."
+XML = '<?xml version="1.0"?>\n<doc id="x1">' + '<s id="s{}"><seg ref="#a">The bridge is open.</seg></s>' * 2 + "</doc>"
+RECORD = (
+    "<record>\n" + "".join(f"<{one}>bridge</{one}>" for one in ("dc:title", "creator", "year", "note")) + "</record>"
+)
 MESSAGE = (
     "From: a@b.example\nContent-Type: multipart/alternative; boundary=x\n\n--x\nContent-Type: text/html\n"
     f"\n{PAGE}\n--x--"
@@ -66,6 +70,8 @@ def kind_of(text: str) -> str | None:
         (FRAGMENT, "pages", "--clean html"),
         (ESCAPED, "pages", "--clean html"),
         (REFERENCES, "pages", "--clean html"),
+        (XML, "pages", "--clean html"),
+        (RECORD, "pages", "--clean html"),
         (MAIL, "mails", "--clean mail"),
         (MESSAGE, "mails", "--clean mail"),
         (MAIL_PAGE, "mails", "--clean mail"),
@@ -79,7 +85,18 @@ def kind_of(text: str) -> str | None:
         (HYPHENATED, "hyphenated texts", "--preset reader"),
     ],
     ids=[
-        *("page", "fragment", "escaped page", "references", "mail", "message", "page of Gmail", "page with type=cite"),
+        *(
+            "page",
+            "fragment",
+            "escaped page",
+            "references",
+            "XML",
+            "record in XML",
+            "mail",
+            "message",
+            "page of Gmail",
+            "page with type=cite",
+        ),
         *("page with an attribution", "page with a quotation", "log line", "log line in JSON", "stack trace", "scan"),
         "hyphenated text",
     ],
@@ -170,6 +187,8 @@ CODE = [
     "#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n#include <a.h>\n#include <b>\n#include <i>",
     "Map<Article, Section> all(List<Article> a, Set<Section> s, List<A> b, List<B> c, Optional<Table> t, List<P> p)",
     "swap(&a, &b); int *p = &copy; *q = &reg; *r = &sum; *s = &node; struct list *t = &list; f(&left, &right);",
+    "<Anna> hi\n<Ben> hello, how is <Cem>?\n<Anna> fine, and <Dan> too\n<Ben> great </3\n<Anna> see you at </home/ben>",
+    '<bean id="a" class="x.A"/>\n<bean id="b" class="x.B"/>\n<bean id="c" class="x.C"><property name="n"/></bean>',
     "See https://x.example/?a=1&amp;b=2&amp;c=3&amp;d=4&amp;e=5&amp;f=6 &amp; the other one.",
     "Author: Ann <a@x.example>\nSigned-off-by: Ann <a@x.example>\nCc: Bob <b@x.example>, <c@x.example>, <d@x.example>",
 ]
