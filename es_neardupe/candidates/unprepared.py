@@ -42,6 +42,7 @@ _XML = re.compile(r"\ufeff?\s*<(?:\?xml\b|!--|!DOCTYPE\b|[A-Za-z_][\w.:-]*[\s/>]
 """What a text in XML begins with, whatever tags it has."""
 _END_TAG = re.compile(r"</[A-Za-z_][\w.:-]*\s*>")
 _WHOLE_PAGE = re.compile(r"<(?:html|body|header|footer|nav|main)\b", re.IGNORECASE)
+_BEGINS_PAGE = re.compile(r"\ufeff?\s*(?:<\?xml\b[^<>]*>\s*)?<(?:!doctype html|html|head|body)\b", re.IGNORECASE)
 _OF_MAIL_PROGRAM = re.compile(
     r"<blockquote\s[^<>]*\btype=[\"']?cite|[\"'\s](?:gmail_quote|moz-cite-prefix|yahoo_quoted|divRplyFwdMsg)\b",
     re.IGNORECASE,
@@ -105,6 +106,8 @@ _LOOK_ALIKE = 0.02
 """Share of the words of a scan that no other text has, and that look like a usual one, at least."""
 _MINIMUM = 0.25
 """Share of the documents that are of one kind."""
+_CERTAIN = 0.05
+"""The same of texts that begin as pages do, which no others look like."""
 _ENOUGH = 20
 """Documents that are enough to recognise the kind of the texts in an index."""
 _HYPHENATED = "hyphenated texts"
@@ -174,8 +177,8 @@ def _suits(scheme: Scheme, preset: str) -> bool:
 
 
 def texts_of_one_kind(texts: Iterable[Text]) -> UnpreparedTexts | None:
-    """The kind of at least a quarter of some texts; None if there is none."""
-    kinds, whole_pages, mail_pages, documents = Counter[str](), 0, 0, 0
+    """The kind of at least a quarter of some texts, or pages if a twentieth begin as such; None if there is none."""
+    kinds, whole_pages, begin_pages, mail_pages, documents = Counter[str](), 0, 0, 0, 0
     others: list[tuple[str, set[str]]] = []
     for values in texts:
         text = beginning_of(values)
@@ -186,7 +189,9 @@ def texts_of_one_kind(texts: Iterable[Text]) -> UnpreparedTexts | None:
             others.append((kind, set(_WORD.findall(_DIVIDED.sub("", text.lower())))))
         else:
             kinds[kind] += 1
-            whole_pages += kind == "pages" and _WHOLE_PAGE.search(unescape(text)) is not None
+            page = unescape(text) if kind == "pages" else ""
+            whole_pages += _WHOLE_PAGE.search(page) is not None
+            begin_pages += _BEGINS_PAGE.match(page) is not None
     if mail_pages and mail_pages >= _MINIMUM * (mail_pages + kinds["pages"]):
         mail_pages += kinds.pop("pages", 0)  # mails that are no replies
     kinds["mails"] += mail_pages
@@ -196,7 +201,9 @@ def texts_of_one_kind(texts: Iterable[Text]) -> UnpreparedTexts | None:
     if kinds["scans"] and kinds["scans"] >= _MINIMUM * (kinds["scans"] + kinds[_HYPHENATED]):
         kinds["scans"] += kinds.pop(_HYPHENATED, 0)  # scans without misread words
     ((kind, found),) = kinds.most_common(1) or [("", 0)]
-    if found < _MINIMUM * documents or not found:
+    if found < _MINIMUM * documents:
+        kind, found = "pages", kinds["pages"] if begin_pages >= _CERTAIN * documents else 0
+    if not found:
         return None
     preset, clean = None, None
     match kind:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from html import escape
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -102,11 +104,22 @@ def kind_of(text: str) -> str | None:
     ],
 )
 def test_kinds(text: str, kind: str, options: str) -> None:
-    """A third of the documents with words is enough, a seventh is not."""
+    """A third of the documents with words is enough, a seventh is not, unless they begin as pages do."""
     found = unprepared_texts([text, *PLAIN, ["", text], text, ""], SCHEME)
     assert found is not None
     assert (found.kind, found.found, found.documents, found.options) == (kind, 3, len(PLAIN) + 3, options)
-    assert unprepared_texts([text, *PLAIN, *PLAIN, text], SCHEME) is None
+    fewer = unprepared_texts([text, *PLAIN, *PLAIN, text], SCHEME)
+    assert (None if fewer is None else fewer.found) == (2 if text == PAGE else None)
+
+
+@pytest.mark.parametrize("page", [PAGE, escape(PAGE), PAGE.replace("<!doctype html>", '<?xml version="1.0"?>\n')])
+def test_few_pages_among_other_texts(page: str) -> None:
+    """A twentieth is enough. Fragments, and texts that show pages, are not taken for pages as surely."""
+    plain = [f"{text} {number}" for number in range(5) for text in PLAIN]
+    found = UnpreparedTexts(kind="pages", found=3, documents=48, clean="html-main")
+    assert unprepared_texts([*plain, page, page, page], SCHEME) == found
+    assert unprepared_texts([*plain, page, page], SCHEME) is None, "less than a twentieth"
+    assert unprepared_texts([*plain, *[FRAGMENT] * 3, *[f"A page begins so: {page}"] * 3], SCHEME) is None
 
 
 def test_pages_of_mails_that_are_no_replies() -> None:
