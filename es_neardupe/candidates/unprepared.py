@@ -8,15 +8,19 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import unescape
-from itertools import chain, islice
+from itertools import chain, compress, islice
+
+import numpy as np
 
 from es_neardupe.candidates.detection import UnsuitedTexts, unsuited_texts
 from es_neardupe.candidates.random_texts import random_texts
 from es_neardupe.index import queries
 from es_neardupe.index.index import Index
+from es_neardupe.keys.arrays import U64
 from es_neardupe.keys.prepare import mime
 from es_neardupe.keys.prepare.preparation import Preparation, Text
 from es_neardupe.keys.scheme import Scheme
+from es_neardupe.keys.shingles import token_hashes, window_hashes
 from es_neardupe.keys.unit import Unit
 from es_neardupe.options import PRESETS, Clean, Mask
 
@@ -107,10 +111,20 @@ _LOOK_ALIKE = 0.02
 _MINIMUM = 0.25
 """Share of the documents that are of one kind."""
 _CERTAIN = 0.05
-"""The same of texts that begin as pages do, which no others look like."""
+"""The same of texts that begin as pages do, and of quotes that come from another text: no others look like them."""
+_QUOTED_WORDS = 5
+"""Words of the windows by which quotes are found in other texts: those on another subject have hardly one of them."""
+_HALF = 0.5
 _ENOUGH = 20
 """Documents that are enough to recognise the kind of the texts in an index."""
 _HYPHENATED = "hyphenated texts"
+_OPTIONS = {
+    "mails": {"clean": Clean.MAIL.value},
+    "log lines": {"preset": "logs"},
+    "scans": {"preset": "scans"},
+    _HYPHENATED: {"preset": "reader"},
+}
+"""Kind -> what prepares its texts; pages have one of two."""
 _NOT_THEIR_OWN = {
     Clean.HTML.value: "markup",
     Clean.HTML_MAIN.value: "markup and menus",
@@ -179,14 +193,14 @@ def _suits(scheme: Scheme, preset: str) -> bool:
 def texts_of_one_kind(texts: Iterable[Text]) -> UnpreparedTexts | None:
     """The kind of at least a quarter of some texts, or pages if a twentieth begin as such; None if there is none."""
     kinds, whole_pages, begin_pages, mail_pages, documents = Counter[str](), 0, 0, 0, 0
-    others: list[tuple[str, set[str]]] = []
+    others: list[tuple[str, str]] = []
     for values in texts:
         text = beginning_of(values)
         documents += bool(text.strip())
         if _is_page_of_mail(text):
             mail_pages += 1
         elif (kind := _kind(text)) in ("", _HYPHENATED):
-            others.append((kind, set(_WORD.findall(_DIVIDED.sub("", text.lower())))))
+            others.append((kind, text))
         else:
             kinds[kind] += 1
             page = unescape(text) if kind == "pages" else ""
@@ -194,8 +208,10 @@ def texts_of_one_kind(texts: Iterable[Text]) -> UnpreparedTexts | None:
             begin_pages += _BEGINS_PAGE.match(page) is not None
     if mail_pages and mail_pages >= _MINIMUM * (mail_pages + kinds["pages"]):
         mail_pages += kinds.pop("pages", 0)  # mails that are no replies
-    kinds["mails"] += mail_pages
-    misread = _misread_texts([words for _, words in others])
+    replies = _replies([text for _, text in others])
+    kinds["mails"] += mail_pages + sum(replies)
+    others = [one for one, is_reply in zip(others, replies, strict=True) if not is_reply]
+    misread = _misread_texts([set(_WORD.findall(_DIVIDED.sub("", text.lower()))) for _, text in others])
     kinds += Counter("scans" if wrong else kind for (kind, _), wrong in zip(others, misread, strict=True))
     del kinds[""]
     if kinds["scans"] and kinds["scans"] >= _MINIMUM * (kinds["scans"] + kinds[_HYPHENATED]):
@@ -205,19 +221,9 @@ def texts_of_one_kind(texts: Iterable[Text]) -> UnpreparedTexts | None:
         kind, found = "pages", kinds["pages"] if begin_pages >= _CERTAIN * documents else 0
     if not found:
         return None
-    preset, clean = None, None
-    match kind:
-        case "pages":
-            clean = (Clean.HTML_MAIN if 2 * whole_pages > found else Clean.HTML).value
-        case "mails":
-            clean = Clean.MAIL.value
-        case "log lines":
-            preset = "logs"
-        case "scans":
-            preset = "scans"
-        case _:
-            preset = "reader"
-    return UnpreparedTexts(kind=kind, found=found, documents=documents, preset=preset, clean=clean)
+    html = Clean.HTML_MAIN if 2 * whole_pages > found else Clean.HTML
+    options = {"clean": html.value} if kind == "pages" else _OPTIONS[kind]
+    return UnpreparedTexts(kind=kind, found=found, documents=documents, **options)
 
 
 def _is_page_of_mail(text: str) -> bool:
@@ -249,25 +255,25 @@ def _has_lines_of_mail(text: str) -> bool:
 
 
 def _kind(text: str) -> str:
-    """The kind of a text; "" if it is of none."""
-    if mime.decoded(text) is not None:
-        return "mails"
-    if _is_page(unescape(text)):
-        return "pages"
-    if _is_log_line(text):
-        return "log lines"
-    if _several(_REFERENCE, text):
-        return "pages"
-    words = len(text.split())
-    if words and not mime.is_page(text) and _is_mail(text, words):
-        return "mails"
-    if _is_log_line(text.lstrip().split("\n", 1)[0]) or _is_stack_trace(text):
-        return "log lines"
-    return _kind_of_words(text, words) if _SIGN.search(text) else ""
+    """The kind of a text; "" if it is of none. The first that applies counts."""
+    kinds = (
+        ("mails", _is_message),
+        ("pages", _is_page),
+        ("log lines", _is_log_line),
+        ("pages", _has_references),
+        ("mails", _is_mail),
+        ("log lines", _begins_as_log),
+    )
+    return next((kind for kind, applies in kinds if applies(text)), None) or _kind_of_words(text)
+
+
+def _is_message(text: str) -> bool:
+    return mime.decoded(text) is not None
 
 
 def _is_page(text: str) -> bool:
-    """Whether a text has the tags of a page, or those of XML around its parts."""
+    """Whether a text has the tags of a page, or those of XML around its parts, also if they are escaped."""
+    text = unescape(text)
     tags = [tag[0] for tag in islice(_TAG.finditer(text), _TAGS_READ)]
     if len(tags) >= _TAGS and any(map(_OF_PAGE.match, tags)):
         return True
@@ -279,18 +285,66 @@ def _several(expression: re.Pattern[str], text: str) -> bool:
     return sum(1 for _ in islice(expression.finditer(text), _TAGS)) == _TAGS
 
 
-def _kind_of_words(text: str, words: int) -> str:
+def _has_references(text: str) -> bool:
+    return _several(_REFERENCE, text)
+
+
+def _kind_of_words(text: str) -> str:
     """The kind of a text by its divided and misread words."""
+    if not _SIGN.search(text):
+        return ""
+    words = len(text.split())
     misread, divided = (sum(1 for _ in one.finditer(text)) for one in (_MISREAD, _DIVIDED))
     if misread + divided < 2 or (misread + divided) * _DIVIDED_WORDS < words:
         return ""
     return "scans" if misread and misread * _DIVIDED_WORDS >= words else _HYPHENATED
 
 
-def _is_mail(text: str, words: int) -> bool:
+def _is_mail(text: str) -> bool:
     """Whether much of a text is what programs have added to a mail."""
-    own = Preparation(Clean.MAIL).text(text)
-    return len(own.split()) <= _LEFT * words and (_has_attribution(text) or _has_lines_of_mail(text))
+    return not mime.is_page(text) and _has_much_of_mail(text) and (_has_attribution(text) or _has_lines_of_mail(text))
+
+
+def _has_much_of_mail(text: str) -> bool:
+    """Whether much of a text would be left out of a mail."""
+    words = len(text.split())
+    return words > 0 and len(Preparation(Clean.MAIL).text(text).split()) <= _LEFT * words
+
+
+def _replies(texts: Sequence[str]) -> list[bool]:
+    """Whether each of some texts is a reply with quotes, but without a date or an address, as in forums.
+
+    Quotations of books look the same. So all texts with quotes are replies if some of them are certain to be: most of
+    what they quote, but not of what they say, is also said in another text.
+    """
+    parts = [_said_and_quoted(text) for text in texts]
+    quoting = [bool(quote) and _has_much_of_mail(text) for (_, quote), text in zip(parts, texts, strict=True)]
+    if not any(quoting):
+        return quoting
+    said, quoted = (
+        [np.unique(window_hashes(tokens, _QUOTED_WORDS)) for tokens in token_hashes([one[part] for one in parts])]
+        for part in (0, 1)
+    )
+    anywhere, counts = np.unique(np.concatenate(said), return_counts=True)
+    certain = sum(
+        _share(np.setdiff1d(quote, own), anywhere) >= _HALF > _share(own, anywhere[counts > 1])
+        for own, quote in zip(compress(said, quoting), compress(quoted, quoting), strict=True)
+    )
+    return quoting if certain >= _CERTAIN * sum(quoting) else [False] * len(texts)
+
+
+def _said_and_quoted(text: str) -> tuple[str, str]:
+    """The lines without marks of quotes, and those with such marks."""
+    from es_neardupe.keys.prepare.mail_phrases import QUOTED
+
+    lines: tuple[list[str], list[str]] = ([], [])
+    for line in text.splitlines():
+        lines[QUOTED.match(line) is not None].append(line)
+    return "\n".join(lines[0]), "\n".join(lines[1])
+
+
+def _share(some: U64, of: U64) -> float:
+    return float(np.isin(some, of).mean()) if len(some) else 0.0
 
 
 def _misread_texts(texts: Sequence[set[str]]) -> list[bool]:
@@ -318,6 +372,11 @@ def _is_log_line(text: str) -> bool:
     if _LOGFMT.search(text) or _begins_with_time(text):
         return True
     return _LEVEL.search(text[:_LEVEL_CHARACTERS]) is not None and _VARIABLES.text(text) != text
+
+
+def _begins_as_log(text: str) -> bool:
+    """Whether the first line of a text is that of a log, or a stack trace begins."""
+    return _is_log_line(text.lstrip().split("\n", 1)[0]) or _is_stack_trace(text)
 
 
 def _begins_with_time(text: str) -> bool:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import textwrap
 from html import escape
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from server_tools import words
 
 from es_neardupe.candidates.unprepared import _DIVIDED, _MISREAD, _SIGN, UnpreparedTexts, unprepared_texts
 from es_neardupe.index.settings import Settings
@@ -151,6 +153,29 @@ def test_hyphenated_texts_among_scans() -> None:
     assert unprepared_texts([SCAN, *[HYPHENATED] * 3], SCHEME) == found
     found = UnpreparedTexts(kind="hyphenated texts", found=4, documents=5, preset="reader")
     assert unprepared_texts([SCAN, *[HYPHENATED] * 4], SCHEME) == found
+
+
+def post(number: int, *quoted: int) -> str:
+    """A post of a forum, with the beginning of others as quotes."""
+    quotes = [f"> {line}" for one in quoted for line in textwrap.wrap(" ".join(words(one, 20)), 60)]
+    return "\n".join([*quotes, "", *textwrap.wrap(" ".join(words(number, 40)), 60)])
+
+
+def test_replies_without_a_date() -> None:
+    """What some of them quote is said in another text; for the others, that text is not among those examined."""
+    posts = [post(number) for number in range(10)]
+    replies = [post(10, 0), *[post(number, 100 + number) for number in range(11, 30)]]
+    found = UnpreparedTexts(kind="mails", found=20, documents=30, clean="mail")
+    assert unprepared_texts([*posts, *replies], SCHEME) == found
+    assert unprepared_texts([*posts, *replies, post(30, 130)], SCHEME) is None, "one reply is less than a twentieth"
+    assert unprepared_texts([*posts, *posts, *posts, *posts, post(40, 1)], SCHEME) is None, "most texts quote nothing"
+
+
+def test_quotations_of_books() -> None:
+    """They are quotations in all texts on a book, and a copy without marks is no text that was answered."""
+    reviews = [post(number, 100) for number in range(10)]
+    assert unprepared_texts(reviews, SCHEME) is None
+    assert unprepared_texts([*reviews, *[one.replace("> ", "") for one in reviews]], SCHEME) is None
 
 
 MISREAD = [
