@@ -1,5 +1,5 @@
-"""Unprepared texts, of which much is not their own, compared as they are: pages, mails, log lines, scans and hyphenated
-texts."""
+"""Unprepared texts, of which much is not their own, compared as they are: pages, mails, log lines, texts full of times
+or links, scans and hyphenated texts."""
 
 from __future__ import annotations
 
@@ -18,9 +18,11 @@ from es_neardupe.index import queries
 from es_neardupe.index.index import Index
 from es_neardupe.keys.arrays import U64
 from es_neardupe.keys.prepare import mime
+from es_neardupe.keys.prepare.masks import EXPRESSIONS
 from es_neardupe.keys.prepare.preparation import Preparation, Text
 from es_neardupe.keys.scheme import Scheme
 from es_neardupe.keys.shingles import token_hashes, window_hashes
+from es_neardupe.keys.text import word_counts
 from es_neardupe.keys.unit import Unit
 from es_neardupe.options import PRESETS, Clean, Mask
 
@@ -67,8 +69,20 @@ _VARIABLES = Preparation(masks=(Mask.UUID, Mask.TIME, Mask.IP))
 """Masks of what each line of a log has, and few other lines with a level."""
 _CLOCK = re.compile(r"(?<![0-9])[0-9]{1,2}:[0-9]{2}:[0-9]{2}(?![0-9])(?:[.,][0-9]{1,9})?|\b[0-9]{10}\.[0-9]{3}\b")
 """The time of a log line, with seconds, or in seconds since 1970."""
-_NO_LOG = re.compile(r"\s*-->|[,;](?! )|\t")
+_IN_ROW = r"[,;](?! )|\t"
+_NO_LOG = re.compile(rf"\s*-->|{_IN_ROW}")
 """What follows the time of a subtitle, or of a row of a table."""
+_TIMED_LINE = re.compile(
+    rf"(?m)^[^\w\n]*(?:(?:{_CLOCK.pattern})(?![0-9]|{_IN_ROW})|[0-9]{{1,2}}:[0-9]{{2}}[.,][0-9]{{3}}(?=\s*-->))"
+)
+"""The time at the beginning of a line, such as a subtitle, but no row of a table."""
+_LINK = re.compile(EXPRESSIONS[Mask.URL])
+_OF_ONE_COPY = re.compile(r"\?.*=|://[^/]+/[0-9A-Za-z]*(?:[0-9]|[a-z][A-Z])[0-9A-Za-z]*$")
+"""Parameters, or the path of a short link: another copy of a text may have others. Names of pages stay the same."""
+_MASKED = 0.1
+"""Share of the words of a text that are times or links, at least: with so many, copies with others hardly match."""
+_UNMASKED = 5
+"""Words besides links, at least: a text with fewer is hardly more than a link."""
 _CLOCK_CHARACTERS = 80
 """Characters at the beginning of a log line within which its time begins."""
 _BETWEEN = re.compile(r"[\s\[\](){}<>\"'|]+")
@@ -118,11 +132,15 @@ _HALF = 0.5
 _ENOUGH = 20
 """Documents that are enough to recognise the kind of the texts in an index."""
 _HYPHENATED = "hyphenated texts"
+_TIMED = "texts full of times"
+_LINKED = "texts full of links"
 _OPTIONS = {
     "mails": {"clean": Clean.MAIL.value},
     "log lines": {"preset": "logs"},
     "scans": {"preset": "scans"},
     _HYPHENATED: {"preset": "reader"},
+    _TIMED: {"mask": "time,digits"},
+    _LINKED: {"mask": "url"},
 }
 """Kind -> what prepares its texts; pages have one of two."""
 _NOT_THEIR_OWN = {
@@ -132,8 +150,10 @@ _NOT_THEIR_OWN = {
     "logs": "times and ids",
     "scans": "words that are divided at line ends or were misread",
     "reader": "words that are divided at line ends",
+    "time,digits": "times and numbers",
+    "url": "links",
 }
-"""What to leave out, or preset -> what it keeps out of the keys."""
+"""What to leave out or to mask, or preset -> what it keeps out of the keys."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,7 +161,8 @@ class UnpreparedTexts:
     """Documents with texts of a kind that should be prepared before they are compared."""
 
     kind: str
-    """``pages``, ``mails``, ``log lines``, ``scans`` or ``hyphenated texts``."""
+    """``pages``, ``mails``, ``log lines``, ``texts full of times``, ``texts full of links``, ``scans`` or ``hyphenated
+    texts``."""
     found: int
     """Documents of this kind."""
     documents: int
@@ -150,16 +171,19 @@ class UnpreparedTexts:
     """The preset of `init` and `migrate` for such texts; None if any may suit them."""
     clean: str | None = None
     """What `init` and `migrate` should leave out of them."""
+    mask: str | None = None
+    """What they should replace by placeholders, separated by commas."""
 
     @property
     def not_their_own(self) -> str:
         """What their keys should not be made of."""
-        return _NOT_THEIR_OWN[self.clean or self.preset or ""]
+        return _NOT_THEIR_OWN[self.clean or self.mask or self.preset or ""]
 
     @property
     def options(self) -> str:
         """The options of the commands."""
-        return f"--preset {self.preset}" if self.clean is None else f"--clean {self.clean}"
+        given = (("--preset", self.preset), ("--clean", self.clean), ("--mask", self.mask))
+        return " ".join(f"{option} {value}" for option, value in given if value is not None)
 
 
 def beginning_of(text: Text) -> str:
@@ -263,6 +287,8 @@ def _kind(text: str) -> str:
         ("pages", _has_references),
         ("mails", _is_mail),
         ("log lines", _begins_as_log),
+        (_TIMED, _is_timed),
+        (_LINKED, _is_linked),
     )
     return next((kind for kind, applies in kinds if applies(text)), None) or _kind_of_words(text)
 
@@ -387,6 +413,26 @@ def _begins_with_time(text: str) -> bool:
     before = [part for part in _BETWEEN.split(text[: clock.start()]) if part]
     from_address = before and re.fullmatch(_ADDRESS, before[0])
     return bool(from_address) or all(map(_BEFORE_CLOCK.fullmatch, before))
+
+
+def _is_timed(text: str) -> bool:
+    """Whether a text is full of lines with their time, as subtitles and transcripts are."""
+    times = _TIMED_LINE.findall(text)
+    return len(times) >= _TAGS and _words(times) >= _MASKED * _words([text])
+
+
+def _is_linked(text: str) -> bool:
+    """Whether a text is full of links that may be others in its copies."""
+    links = _LINK.findall(text)
+    differing = _words([one for one in links if _OF_ONE_COPY.search(one)])
+    if not differing:
+        return False
+    words = _words([text])
+    return differing >= _MASKED * words and words - _words(links) >= _UNMASKED
+
+
+def _words(texts: Sequence[str]) -> int:
+    return sum(word_counts(texts))
 
 
 def _is_stack_trace(text: str) -> bool:

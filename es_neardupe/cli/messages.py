@@ -188,15 +188,22 @@ def show_unrelated(found: UnrelatedCandidates | None, *, advise: bool = True) ->
 
 
 def warn_of_texts(index: str, found: UnpreparedTexts | None, unsuited: UnsuitedTexts | None) -> None:
-    """Warn of texts that should be prepared, and name the options that do it; otherwise of lengths."""
+    """Warn of texts that should be prepared, and name the options that do it; otherwise of lengths.
+
+    Texts that are too short are no longer without what is masked.
+    """
     if found is None:
         warn_of_lengths(index, unsuited)
         return
-    hides = "hide near-copies" if found.preset in ("scans", "reader") else "hide near-copies and make others look alike"
+    alike = found.mask is None and found.preset not in ("scans", "reader")
+    hides = "hide near-copies and make others look alike" if alike else "hide near-copies"
+    options = found.options
+    if found.mask is not None and unsuited is not None and unsuited.too == "short" and unsuited.preset is not None:
+        options = f"--preset {unsuited.preset} {options}"
     warn(
         f"{found.found:,} of {counted(found.documents, 'document is', 'documents are')} {found.kind}: "
         f"their keys are also made of {found.not_their_own}, which {hides}. "
-        f"`{command('migrate', index)} {found.options}` makes keys that suit them."
+        f"`{command('migrate', index)} {options}` makes keys that suit them."
     )
 
 

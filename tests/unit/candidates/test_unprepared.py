@@ -45,6 +45,14 @@ ARTICLE = (
 LINE = "2026-06-21T10:00:16.759Z INFO [thread-46] GET /api/v1/items/90499 took 32319ms from 10.0.0.7"
 JSON_LINE = '{"ts":1764210041.12,"level":"info","msg":"request done","dur":"12.5ms","status":200}'
 TRACE = f"{LINE}\njava.io.IOException: Broken pipe\n" + "\tat com.example.Order.load(Order.java:52)\n" * 40
+CUES = [f"00:{one:02},{one}50 --> 00:{one + 1:02},{one}20\nThis is what she says in a film." for one in range(1, 7)]
+SUBTITLES = "\n\n".join(f"{number}\n00:{cue.replace('> ', '> 00:')}" for number, cue in enumerate(CUES, 1))
+WEBVTT = "\n\n".join(["WEBVTT", *(cue.replace(",", ".") for cue in CUES)])
+TRANSCRIPT = "Call of Monday\n\n" + "\n".join(
+    f"[00:{one}:12] Agent: How may I help you, please?" for one in range(10, 16)
+)
+LINKING = "The new bridge over the harbour is open since Monday https://t.example/aB3dE5fG7h"
+TRACKED = "The bridge is open.\n\nhttps://x.example/bridge-open?utm_source=mail&utm_id=4711\n\nThe tunnel is closed."
 SCAN = "The harbour com-\nmission has re-\nfused to build a bridge, and the c0uncil will vote on it in spring."
 HYPHENATED = (
     "The harbour com-\nmission has re-\nfused to build a bridge of\ufb01cially, and the council will vote in spring."
@@ -85,6 +93,11 @@ def kind_of(text: str) -> str | None:
         (LINE, "log lines", "--preset logs"),
         (JSON_LINE, "log lines", "--preset logs"),
         (TRACE, "log lines", "--preset logs"),
+        (SUBTITLES, "texts full of times", "--mask time,digits"),
+        (WEBVTT, "texts full of times", "--mask time,digits"),
+        (TRANSCRIPT, "texts full of times", "--mask time,digits"),
+        (LINKING, "texts full of links", "--mask url"),
+        (TRACKED, "texts full of links", "--mask url"),
         (SCAN, "scans", "--preset scans"),
         (HYPHENATED, "hyphenated texts", "--preset reader"),
     ],
@@ -101,7 +114,8 @@ def kind_of(text: str) -> str | None:
             "page of Gmail",
             "page with type=cite",
         ),
-        *("page with an attribution", "page with a quotation", "log line", "log line in JSON", "stack trace", "scan"),
+        *("page with an attribution", "page with a quotation", "log line", "log line in JSON", "stack trace"),
+        *("subtitles", "WebVTT", "transcript", "short link", "link with parameters", "scan"),
         "hyphenated text",
     ],
 )
@@ -208,6 +222,11 @@ DATED = [
     "Jazz concert with the Miller trio, 2026-12-03 20:00, town hall, tickets 12 euros",
     "1\n00:00:01,000 --> 00:00:04,000\nHello, my name is Anna.\n\n2\n00:00:04,500 --> 00:00:07,000\nAnd this is Bob.",
     "00:00:01.000 --> 00:00:04.000\nHello, my name is Anna.",
+    "\n".join(f"10:15:{one},4711,Miller,Leeds,149.00" for one in range(10, 20)),
+    "\n".join(f"{one}. Miller, Leeds 2:03:{one + 20}" for one in range(10, 20)),
+    "\n".join(
+        f"  * Closes the bridge.\n -- Ann <a@x.example>  Mon, 0{one} Jun 2026 10:11:12 +0000" for one in range(1, 8)
+    ),
     "4711,2026-11-03 10:15:22,Miller,Leeds,149.00,EUR,paid",
     "2026-11-03 10:15:22,4711,Miller,Leeds,149.00,EUR,paid",
     "4711\t2026-11-03 10:15:22\tMiller\tLeeds\t149.00",
@@ -227,7 +246,9 @@ CODE = [
     "swap(&a, &b); int *p = &copy; *q = &reg; *r = &sum; *s = &node; struct list *t = &list; f(&left, &right);",
     "<Anna> hi\n<Ben> hello, how is <Cem>?\n<Anna> fine, and <Dan> too\n<Ben> great </3\n<Anna> see you at </home/ben>",
     '<bean id="a" class="x.A"/>\n<bean id="b" class="x.B"/>\n<bean id="c" class="x.C"><property name="n"/></bean>',
-    "See https://x.example/?a=1&amp;b=2&amp;c=3&amp;d=4&amp;e=5&amp;f=6 &amp; the other one.",
+    "See https://x.example/bridge and https://y.example/harbour/2026/bridge-open, or write to the council.",
+    "New: https://t.example/aB3dE5fG7h",
+    "See ?a=1&amp;b=2&amp;c=3&amp;d=4&amp;e=5&amp;f=6 &amp; the other one.",
     "Author: Ann <a@x.example>\nSigned-off-by: Ann <a@x.example>\nCc: Bob <b@x.example>, <c@x.example>, <d@x.example>",
 ]
 QUOTING = [

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from es_neardupe.candidates.detection import Detection, UnsuitedTexts
 from es_neardupe.candidates.large_buckets import Bucket
+from es_neardupe.candidates.unprepared import UnpreparedTexts
 from es_neardupe.candidates.who_may_meet import GroupRules
 from es_neardupe.cli import messages
 from es_neardupe.cli.app import app
@@ -310,3 +311,25 @@ def test_messages_agree_with_one_and_two(
         with spoken(command_line(ALL_OPTIONS, {"url": "http://a"})):
             of(number, index)
         assert capsys.readouterr().err.splitlines() == [_of_index(one, index) for one in expected]
+
+
+@pytest.mark.parametrize(
+    ("mask", "preset", "said"),
+    [
+        ("url", "short", "links, which hide near-copies. `es-neardupe migrate news --preset short --mask url` makes"),
+        ("url", None, "links, which hide near-copies. `es-neardupe migrate news --mask url` makes"),
+        (
+            "time,digits",
+            None,
+            "times and numbers, which hide near-copies. `es-neardupe migrate news --mask time,digits`",
+        ),
+    ],
+)
+def test_masks_are_named_with_the_preset_for_short_texts(
+    mask: str, preset: str | None, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One migration is enough: without their links, short texts are shorter still."""
+    found = UnpreparedTexts(kind="texts full of links", found=9, documents=9, mask=mask)
+    unsuited = UnsuitedTexts(too="short", words=49, unsuited=9, documents=9, threshold=0.8, preset=preset)
+    messages.warn_of_texts("news", found, unsuited)
+    assert said in capsys.readouterr().err
