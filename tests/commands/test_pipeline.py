@@ -9,6 +9,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -406,6 +407,18 @@ def test_migrate_installs_the_pipeline_of_the_new_settings(
     assert report.pipeline is not None
     assert used(painless, index) == (report.pipeline, None)
     assert {hit["_source"]["neardupe"]["scheme"] for hit in hits(painless, index)} == {report.scheme}
+
+
+def test_a_dry_run_of_migrate_reports_a_pipeline_that_stays(painless: Client, news: NearDupe, server_cli: Cli) -> None:
+    """A dry run of an index without documents goes through all steps: it reports what the migration does."""
+    old = news.pipeline("install", default=True).pipeline
+    copy = f"{news.name}-copy"
+    make_index(painless, copy, settings={DEFAULT: old})
+    warned = server_cli("migrate", news.name, "--threshold", "0.7", "--dry-run").err
+    assert f"Pipeline {old} makes keys of the old settings, and is still used by: index {copy}." in warned
+    dry, done = news.migrate(threshold=0.7, dry_run=True), news.migrate(threshold=0.7)
+    assert dry.outdated_pipelines == {old: (f"index {copy}",)}
+    assert replace(dry, state="done", dry_run=False) == done
 
 
 def test_clean_removes_the_pipeline_first(painless: Client, news: NearDupe, server_cli: Cli) -> None:

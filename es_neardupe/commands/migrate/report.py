@@ -228,7 +228,8 @@ class DryRun:
             installed = pipeline(
                 self._with_prefix(self._plan.prefix), "install", dry_run=True, show_requests=self._maximum
             )
-            self._done.pipeline, self._requests = installed.pipeline, [*self._requests, *installed.requests]
+            self._done.pipeline, self._done.outdated_pipelines = installed.pipeline, installed.kept
+            self._requests += installed.requests
         self._enrich(self._plan.prefix)
         if not self._done.left:
             self._clean()
