@@ -96,6 +96,7 @@ from es_neardupe.commands.init.prepared_sample import (
 )
 from es_neardupe.commands.init.report import InitReport, Sampling
 from es_neardupe.commands.load.report import LoadReport, LoadScope
+from es_neardupe.commands.migrate import MigrateOptions
 from es_neardupe.commands.migrate.report import MigrateReport, MigrateWrites
 from es_neardupe.commands.moved.report import MovedReport, NewPlace
 from es_neardupe.commands.pairs import PairsOptions
@@ -278,6 +279,7 @@ __all__ = [
     "Matching",
     "MeasureName",
     "Member",
+    "MigrateOptions",
     "MigrateReport",
     "MigrateWrites",
     "MissedPair",

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypedDict, cast
 
 import typer
 
@@ -76,31 +76,44 @@ Prepare = Annotated[bool, typer.Option("--prepare", help="Stop before the switch
 Abort = Annotated[bool, typer.Option("--abort", help="Cancel before the switch: remove the new keys.")]
 
 
-@with_defaults(WRITE_DEFAULTS)
+class NewKeys(TypedDict, total=False):
+    """Settings of the keys. Those that are not given stay."""
+
+    fields: NewFields
+    preset: NewPreset
+    threshold: NewThreshold
+    measure: NewThresholdMeasure
+    detection: NewDetection
+    shingle: NewShingle
+    clean: NewClean
+    mask: NewMask
+    permutations: NewPermutations
+    bands: NewBands
+    rows: NewRows
+    agree: NewAgree
+    sample_mod: NewSampleMod
+    sample_keys: NewSampleKeys
+
+
+class MigrateOptions(NewKeys, WriteOptions, total=False):
+    """The new keys, and how a migration runs."""
+
+
+UNCHANGED: Mapping[str, object] = {**dict.fromkeys(NewKeys.__annotations__), "fields": ()}
+"""The values of new keys that are not given."""
+
+
+@with_defaults(WRITE_DEFAULTS, first=UNCHANGED)
 @tunable
 def migrate(
     index: Index,
     *,
-    fields: NewFields = (),
-    preset: NewPreset = None,
-    threshold: NewThreshold = None,
-    measure: NewThresholdMeasure = None,
-    detection: NewDetection = None,
-    shingle: NewShingle = None,
-    clean: NewClean = None,
-    mask: NewMask = None,
-    permutations: NewPermutations = None,
-    bands: NewBands = None,
-    rows: NewRows = None,
-    agree: NewAgree = None,
-    sample_mod: NewSampleMod = None,
-    sample_keys: NewSampleKeys = None,
     prepare: Prepare = False,
     abort: Abort = False,
     confirm: Callable[[GroupChanges | None], bool] = lambda comparison: True,
     evidence: options.Evidence = False,
     max_chars: options.MaxChars = DEFAULT_MAX_CHARS,
-    **run: Unpack[WriteOptions],
+    **run: Unpack[MigrateOptions],
 ) -> MigrateReport:
     """Switch an index to new keys without downtime.
 
@@ -119,7 +132,7 @@ def migrate(
     >>> news.migrate(threshold=0.7, dry_run=True).changes
     ('threshold: 0.7, not 0.8', 'bands: 17, not 16', 'rows: 4, not 6', 'group min: 0.7, not 0.8')
     """
-    from es_neardupe.commands.migrate.plan import MigrationOptions, open_plan
+    from es_neardupe.commands.migrate.plan import open_plan
     from es_neardupe.commands.migrate.report import (
         LEASE,
         DryRun,
@@ -141,12 +154,10 @@ def migrate(
     dry_run = run["dry_run"]
     started = time.monotonic()
     dry_client = DryRunClient(index.server, run["show_requests"], dry_run=dry_run)
-    numbers = {"threshold": threshold, "detection": detection, "shingle": shingle, "permutations": permutations}
-    numbers |= {"clean": clean, "mask": mask, "bands": bands, "rows": rows, "agree": agree, "sample_mod": sample_mod}
-    given = MigrationOptions(fields, preset, numbers, sample_keys, measure or options.preset_measure(preset), evidence)
-    if abort and (given.any_given or prepare):
+    keys = {name: value for name, value in run.items() if name in UNCHANGED and value not in (None, (), [])}
+    if abort and (keys or prepare):
         raise SettingsError(f"{option('abort')} cannot be combined with settings or {option('prepare')}.")
-    plan = plan_to_abort(index) if abort else open_plan(index, given)
+    plan = plan_to_abort(index) if abort else open_plan(index, cast("NewKeys", keys), evidence=evidence)
     if plan is None:
         current, done = opened(index), MigrationProgress("not begun" if abort else "done")
         if abort and not dry_run:

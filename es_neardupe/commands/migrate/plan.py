@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from es_neardupe.candidates.unrelated import UnrelatedCandidates
 from es_neardupe.commands.init import init
@@ -14,58 +14,19 @@ from es_neardupe.index.migration_state import Migration, Phase, migration_of, ne
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.storage.stored_settings import settings_mappings
 from es_neardupe.index.target import stored_group_field, stored_settings
-from es_neardupe.options import PRESETS
+from es_neardupe.options import PRESETS, preset_measure
 from es_neardupe.server.client import Client
 from es_neardupe.similarity.measure import named_measure
 from es_neardupe.wording import command, option
+
+if TYPE_CHECKING:
+    from es_neardupe.commands.migrate import NewKeys
 
 _NOTHING = "none"
 """The value of `clean` and `mask` that removes those of the index."""
 
 _BAND_OPTIONS = ("threshold", "detection", "permutations", "bands", "rows", "agree")
 """Options that affect the choice of bands: with any of them, bands are chosen again."""
-
-
-@dataclass(frozen=True)
-class MigrationOptions:
-    """New settings, as given by the user; None: unchanged."""
-
-    fields: Sequence[str]
-    preset: str | None
-    numbers: Mapping[str, Any]
-    """Options of `Settings` by their names."""
-    sample_keys: int | None
-    measure: str | None = None
-    """Measure of the threshold, if bands are chosen for it by the lengths of texts."""
-    evidence: bool = False
-
-    @property
-    def any_given(self) -> bool:
-        """Whether any new setting was given."""
-        return bool(self.fields or self.preset or self.measure or self.sample_keys or self._given)
-
-    @property
-    def _given(self) -> dict[str, Any]:
-        return {name: value for name, value in self.numbers.items() if value is not None}
-
-    def settings(self, old: Settings, prefix: str) -> Settings:
-        """The old settings with the new ones; bands that no longer apply are chosen again. Raises `SettingsError`."""
-        given, fields = self._given, tuple(self.fields) or old.fields
-        if self.measure is not None and self.preset is None and "threshold" not in given:
-            raise SettingsError(f"{option('measure')} is that of a new threshold: give {option('threshold')} too.")
-        kept: dict[str, Any] = {"sample_mod": old.sample_mod, "relations": old.relations, "versions": old.versions}
-        preset = PRESETS.get(self.preset or "", {})
-        prepared = {name: getattr(old, name) for name in ("clean", "mask") if name not in preset}
-        given = {name: value for name, value in {**prepared, **given}.items() if value != _NOTHING}
-        if self.preset is not None:
-            return Settings.chosen(fields, preset=self.preset, measure=self.measure, **{**kept, **given}, prefix=prefix)
-        kept |= {name: getattr(old, name) for name in ("threshold", "detection", "permutations")}
-        if "shingle" not in given:
-            kept |= {"shingle": old.shingle, "unit": old.unit}
-        if not given.keys() & set(_BAND_OPTIONS) and self.measure is None:
-            kept |= {name: getattr(old, name) for name in ("bands", "rows", "agree")}
-        settings = Settings.chosen(fields, **{**kept, **given}, prefix=prefix)
-        return settings if "threshold" in given else replace(settings, measure=old.measure, min=old.min)
 
 
 @dataclass(frozen=True)
@@ -108,7 +69,7 @@ class MigrationPlan:
         self.old.through(client).storage.mark_migration(phase, self.settings, notes)
 
 
-def open_plan(index: Index, given: MigrationOptions) -> MigrationPlan | None:
+def open_plan(index: Index, keys: NewKeys, *, evidence: bool = False) -> MigrationPlan | None:
     """The plan of a migration that has begun, or of a new one; None if the index already has the given settings.
 
     Raises `SchemeMismatch` for settings that differ from those of a migration that has begun, `SettingsError` without
@@ -118,12 +79,12 @@ def open_plan(index: Index, given: MigrationOptions) -> MigrationPlan | None:
     mappings = settings_mappings(index, prefix)
     phase = phase_of(mappings.values(), prefix)
     if phase is not None:
-        return _begun_plan(old, phase, mappings, prefix, given)
-    if not given.any_given:
+        return _begun_plan(old, phase, mappings, prefix, keys, evidence=evidence)
+    if not keys:
         raise SettingsError(
             f"Index {index.name} has no migration to continue: give a new setting, such as {option('threshold')}."
         )
-    settings = given.settings(old.settings, next_prefix(prefix))
+    settings = _new_settings(keys, old.settings, next_prefix(prefix))
     if any(stored_settings(mapping, settings.prefix) is not None for mapping in mappings.values()):
         raise IndexUnusable(
             f"Index {index.name} already has keys under {settings.prefix!r}, the prefix that migrate needs for the new "
@@ -131,24 +92,24 @@ def open_plan(index: Index, given: MigrationOptions) -> MigrationPlan | None:
         )
     old.storage.check_writable()
     # As with init, a stored sample_mod is kept.
-    keys = given.sample_keys if given.numbers["sample_mod"] or not old.settings.sample_mod else None
+    sample_keys = keys.get("sample_keys") if keys.get("sample_mod") or not old.settings.sample_mod else None
     coming = Index(index.name, index.server, settings.prefix)
     checked = init(
         coming,
         settings,
-        measure=given.measure,
-        sample_keys=keys,
+        measure=_measure(keys),
+        sample_keys=sample_keys,
         versions=settings.versions,
         sidecar=bool(old.storage.sidecars),
         dry_run=True,
     )
     settings = checked.chosen(settings)
     changes = tuple(settings.differences(replace(old.settings, group_field=None)))
-    return MigrationPlan(None, old, settings, given.evidence, changes, checked.unrelated) if changes else None
+    return MigrationPlan(None, old, settings, evidence, changes, checked.unrelated) if changes else None
 
 
 def _begun_plan(
-    old: Index, phase: Phase, mappings: Mapping[str, Any], prefix: str, given: MigrationOptions
+    old: Index, phase: Phase, mappings: Mapping[str, Any], prefix: str, keys: NewKeys, *, evidence: bool
 ) -> MigrationPlan:
     """The plan of a migration that has begun, from the settings stored in the mappings."""
     stored = [stored_settings(mapping, next_prefix(prefix)) for mapping in mappings.values()]
@@ -158,14 +119,14 @@ def _begun_plan(
         raise NotInitialised(
             f"The mapping of index {old.name} lacks the settings of its migration: _meta may have been edited by hand."
         )
-    requested = given.settings(settings, settings.prefix) if given.any_given else settings
-    if given.measure is not None:  # the bands were chosen when the migration began
+    requested = _new_settings(keys, settings, settings.prefix) if keys else settings
+    if (measure := _measure(keys)) is not None:  # the bands were chosen when the migration began
         requested = replace(
             requested,
             threshold=settings.threshold,
             bands=settings.bands,
             rows=settings.rows,
-            measure=named_measure(given.measure),
+            measure=named_measure(measure),
             min=requested.threshold,
         )
     if differences := settings.differences(requested):
@@ -175,4 +136,29 @@ def _begun_plan(
         )
     replaced = replace(old.settings, group_field=None)  # new keys under their own prefix have no copy of the group id
     changes = tuple(settings.differences(replaced)) if phase is Phase.PREPARING else ()
-    return MigrationPlan(phase, old, settings, given.evidence or migration.evidence, changes)
+    return MigrationPlan(phase, old, settings, evidence or migration.evidence, changes)
+
+
+def _measure(keys: NewKeys) -> str | None:
+    """Measure of the new threshold, if bands are chosen for it by the lengths of texts."""
+    return keys.get("measure") or preset_measure(keys.get("preset"))
+
+
+def _new_settings(keys: NewKeys, old: Settings, prefix: str) -> Settings:
+    """The old settings with the new ones; bands that no longer apply are chosen again. Raises `SettingsError`."""
+    fields, preset, measure = tuple(keys.get("fields", old.fields)), keys.get("preset"), _measure(keys)
+    if measure is not None and preset is None and "threshold" not in keys:
+        raise SettingsError(f"{option('measure')} is that of a new threshold: give {option('threshold')} too.")
+    kept: dict[str, Any] = {"sample_mod": old.sample_mod, "relations": old.relations, "versions": old.versions}
+    prepared = {name: getattr(old, name) for name in ("clean", "mask") if name not in PRESETS.get(preset or "", {})}
+    numbers = {name: one for name, one in keys.items() if name not in ("fields", "preset", "measure", "sample_keys")}
+    given = {name: value for name, value in {**prepared, **numbers}.items() if value != _NOTHING}
+    if preset is not None:
+        return Settings.chosen(fields, preset=preset, measure=measure, **{**kept, **given}, prefix=prefix)
+    kept |= {name: getattr(old, name) for name in ("threshold", "detection", "permutations")}
+    if "shingle" not in given:
+        kept |= {"shingle": old.shingle, "unit": old.unit}
+    if measure is None and not given.keys() & set(_BAND_OPTIONS):
+        kept |= {name: getattr(old, name) for name in ("bands", "rows", "agree")}
+    settings = Settings.chosen(fields, **{**kept, **given}, prefix=prefix)
+    return settings if "threshold" in given else replace(settings, measure=old.measure, min=old.min)

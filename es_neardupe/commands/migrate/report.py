@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from es_neardupe.candidates.unrelated import UnrelatedCandidates
 from es_neardupe.commands.clean import clean
 from es_neardupe.commands.enrich import enrich
-from es_neardupe.commands.migrate.plan import MigrationOptions, MigrationPlan, open_plan
+from es_neardupe.commands.migrate.plan import MigrationPlan, open_plan
 from es_neardupe.commands.migrate.steps import MigrationProgress, MigrationWork, refresh_both, rule_changes
 from es_neardupe.commands.pipeline import pipeline
 from es_neardupe.errors import BeingMigrated
@@ -156,7 +156,7 @@ def plan_to_abort(index: Index) -> MigrationPlan | None:
             f"The switch of index {index.name} has begun and cannot be cancelled: documents have lost their old keys. "
             f"Complete it with `{command('migrate', index.name)}`; another migration can switch back."
         )
-    return open_plan(index, MigrationOptions((), None, {}, None))
+    return open_plan(index, {})
 
 
 def remove_abandoned_lease(index: Index) -> None:
