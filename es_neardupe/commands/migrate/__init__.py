@@ -132,18 +132,17 @@ def migrate(
     >>> news.migrate(threshold=0.7, dry_run=True).changes
     ('threshold: 0.7, not 0.8', 'bands: 17, not 16', 'rows: 4, not 6', 'group min: 0.7, not 0.8')
     """
-    from es_neardupe.commands.migrate.plan import open_plan
-    from es_neardupe.commands.migrate.report import (
+    from es_neardupe.commands.migrate.plan import (
         LEASE,
-        DryRun,
         check_both_names,
         check_phase,
         check_rules,
+        open_plan,
         plan_to_abort,
         remove_abandoned_lease,
-        report,
         temporary_indices,
     )
+    from es_neardupe.commands.migrate.report import DryRun, report
     from es_neardupe.commands.migrate.steps import MigrationProgress, MigrationRun, MigrationWork
     from es_neardupe.index.index import opened
     from es_neardupe.index.on_server.ingest_pipeline import OwnPipelines, check_keys

@@ -1,4 +1,4 @@
-"""The plan of a migration: its phase, and the settings that it switches to."""
+"""The plan of a migration: its phase, the settings that it switches to, and the checks before its steps."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from es_neardupe.candidates.unrelated import UnrelatedCandidates
 from es_neardupe.commands.init import init
-from es_neardupe.errors import IndexUnusable, NotInitialised, SchemeMismatch, SettingsError
+from es_neardupe.errors import BeingMigrated, IndexUnusable, NotInitialised, SchemeMismatch, SettingsError
+from es_neardupe.groups.registry import Registry, remembered
+from es_neardupe.groups.rules import remembered_rules, rules_of
+from es_neardupe.index.hidden_indices import OF_KEYS, check_names, hidden_index_name, remove
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.migration_state import Migration, Phase, migration_of, next_prefix, phase_of, replaced_prefix
 from es_neardupe.index.settings import Settings
@@ -17,6 +20,7 @@ from es_neardupe.index.target import stored_group_field, stored_settings
 from es_neardupe.options import PRESETS, preset_measure
 from es_neardupe.server.client import Client
 from es_neardupe.similarity.measure import named_measure
+from es_neardupe.verification.criterion import match_criterion
 from es_neardupe.wording import command, option
 
 if TYPE_CHECKING:
@@ -24,6 +28,9 @@ if TYPE_CHECKING:
 
 _NOTHING = "none"
 """The value of `clean` and `mask` that removes those of the index."""
+
+LEASE = "lease-migrate"
+"""Id of the lease of a migration."""
 
 _BAND_OPTIONS = ("threshold", "detection", "permutations", "bands", "rows", "agree")
 """Options that affect the choice of bands: with any of them, bands are chosen again."""
@@ -108,6 +115,19 @@ def open_plan(index: Index, keys: NewKeys, *, evidence: bool = False) -> Migrati
     return MigrationPlan(None, old, settings, evidence, changes, checked.unrelated) if changes else None
 
 
+def plan_to_abort(index: Index) -> MigrationPlan | None:
+    """The migration to abort, if one has begun. Raises `BeingMigrated` once the switch has begun."""
+    phase = phase_of(settings_mappings(index, index.prefix).values(), index.prefix)
+    if phase is None:
+        return None
+    if phase is not Phase.PREPARING:
+        raise BeingMigrated(
+            f"The switch of index {index.name} has begun and cannot be cancelled: documents have lost their old keys. "
+            f"Complete it with `{command('migrate', index.name)}`; another migration can switch back."
+        )
+    return open_plan(index, {})
+
+
 def _begun_plan(
     old: Index, phase: Phase, mappings: Mapping[str, Any], prefix: str, keys: NewKeys, *, evidence: bool
 ) -> MigrationPlan:
@@ -162,3 +182,45 @@ def _new_settings(keys: NewKeys, old: Settings, prefix: str) -> Settings:
         kept |= {name: getattr(old, name) for name in ("bands", "rows", "agree")}
     settings = Settings.chosen(fields, **{**kept, **given}, prefix=prefix)
     return settings if "threshold" in given else replace(settings, measure=old.measure, min=old.min)
+
+
+def temporary_indices(plan: MigrationPlan) -> list[str]:
+    """The hidden indices and sidecar indices under the second prefix, which are deleted at the end."""
+    coming = plan.coming
+    every = coming.with_target(replace(coming.target, new=()))  # includes those of rolled-over indices
+    return [*(hidden_index_name(coming.target, kind) for kind in OF_KEYS), *every.storage.sidecars]
+
+
+def check_both_names(plan: MigrationPlan) -> None:
+    """Raises `NameTaken` if another index has the name of a hidden index under one of both prefixes."""
+    check_names(plan.old)
+    check_names(plan.coming, OF_KEYS)
+
+
+def check_phase(plan: MigrationPlan) -> None:
+    """Raises `BeingMigrated` if another run changed the phase before this one got the lease."""
+    index = plan.old.name
+    if phase_of(settings_mappings(plan.old, plan.prefix).values(), plan.prefix) is not plan.phase:
+        raise BeingMigrated(
+            f"Another run has continued the migration of index {index} in the meantime: run the same command again."
+        )
+
+
+def remove_abandoned_lease(index: Index) -> None:
+    """Delete hidden indices under the second prefix that belong to no migration.
+
+    They hold only the lease of a run that was killed at its very beginning.
+    """
+    settings = replace(index.settings, prefix=next_prefix(index.settings.prefix))
+    coming = index.with_target(replace(index.target, settings=settings))
+    mappings = settings_mappings(index, index.settings.prefix).values()
+    if all(stored_settings(mapping, coming.settings.prefix) is None for mapping in mappings):
+        remove(coming, OF_KEYS)
+
+
+def check_rules(old: Index) -> None:
+    """Raises `SettingsError` for rules of the last run that `group` would reject, before any work is done."""
+    match, group = remembered(Registry(old).last_run(), old.settings)
+    with remembered_rules(old, match, group):
+        rules_of(old, group)
+        match_criterion(old, match)

@@ -1,38 +1,27 @@
-"""Result and phases of ``migrate``, and its dry run."""
+"""Result of ``migrate``, and its dry run."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from es_neardupe.candidates.unrelated import UnrelatedCandidates
 from es_neardupe.commands.clean import clean
 from es_neardupe.commands.enrich import enrich
-from es_neardupe.commands.migrate.plan import MigrationPlan, open_plan
 from es_neardupe.commands.migrate.steps import MigrationProgress, MigrationWork, refresh_both, rule_changes
 from es_neardupe.commands.pipeline import pipeline
-from es_neardupe.errors import BeingMigrated
 from es_neardupe.groups.compare_groupings import GroupChanges
-from es_neardupe.groups.registry import Registry, remembered
-from es_neardupe.groups.rules import remembered_rules, rules_of
-from es_neardupe.index.hidden_indices import OF_KEYS, check_names, hidden_index_name, remove
 from es_neardupe.index.index import Index, opened
-from es_neardupe.index.migration_state import Phase, next_prefix, phase_of
+from es_neardupe.index.migration_state import Phase
 from es_neardupe.index.on_server.ingest_pipeline import OwnPipelines
 from es_neardupe.index.storage.field_writes import document_writer
-from es_neardupe.index.storage.stored_settings import settings_mappings
-from es_neardupe.index.target import stored_settings
 from es_neardupe.records import one_line
 from es_neardupe.report_parts import WriteCounts
 from es_neardupe.server.bulk import BulkCounts, write
 from es_neardupe.server.dry_run import DryRunClient, ShownRequest
 from es_neardupe.server.failures import Failures
-from es_neardupe.verification.criterion import match_criterion
-from es_neardupe.wording import command
-
-LEASE = "lease-migrate"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,28 +87,6 @@ class MigrateReport:
         )
 
 
-def temporary_indices(plan: MigrationPlan) -> list[str]:
-    """The hidden indices and sidecar indices under the second prefix, which are deleted at the end."""
-    coming = plan.coming
-    every = coming.with_target(replace(coming.target, new=()))  # includes those of rolled-over indices
-    return [*(hidden_index_name(coming.target, kind) for kind in OF_KEYS), *every.storage.sidecars]
-
-
-def check_both_names(plan: MigrationPlan) -> None:
-    """Raises `NameTaken` if another index has the name of a hidden index under one of both prefixes."""
-    check_names(plan.old)
-    check_names(plan.coming, OF_KEYS)
-
-
-def check_phase(plan: MigrationPlan) -> None:
-    """Raises `BeingMigrated` if another run changed the phase before this one got the lease."""
-    index = plan.old.name
-    if phase_of(settings_mappings(plan.old, plan.prefix).values(), plan.prefix) is not plan.phase:
-        raise BeingMigrated(
-            f"Another run has continued the migration of index {index} in the meantime: run the same command again."
-        )
-
-
 def report(index: Index, done: MigrationProgress, dry_run: bool, started: float) -> MigrateReport:
     """What was done."""
     return MigrateReport(
@@ -144,39 +111,6 @@ def report(index: Index, done: MigrationProgress, dry_run: bool, started: float)
         dry_run=dry_run,
         seconds=time.monotonic() - started,
     )
-
-
-def plan_to_abort(index: Index) -> MigrationPlan | None:
-    """The migration to abort, if one has begun. Raises `BeingMigrated` once the switch has begun."""
-    phase = phase_of(settings_mappings(index, index.prefix).values(), index.prefix)
-    if phase is None:
-        return None
-    if phase is not Phase.PREPARING:
-        raise BeingMigrated(
-            f"The switch of index {index.name} has begun and cannot be cancelled: documents have lost their old keys. "
-            f"Complete it with `{command('migrate', index.name)}`; another migration can switch back."
-        )
-    return open_plan(index, {})
-
-
-def remove_abandoned_lease(index: Index) -> None:
-    """Delete hidden indices under the second prefix that belong to no migration.
-
-    They hold only the lease of a run that was killed at its very beginning.
-    """
-    settings = replace(index.settings, prefix=next_prefix(index.settings.prefix))
-    coming = index.with_target(replace(index.target, settings=settings))
-    mappings = settings_mappings(index, index.settings.prefix).values()
-    if all(stored_settings(mapping, coming.settings.prefix) is None for mapping in mappings):
-        remove(coming, OF_KEYS)
-
-
-def check_rules(old: Index) -> None:
-    """Raises `SettingsError` for rules of the last run that `group` would reject, before any work is done."""
-    match, group = remembered(Registry(old).last_run(), old.settings)
-    with remembered_rules(old, match, group):
-        rules_of(old, group)
-        match_criterion(old, match)
 
 
 class DryRun:
