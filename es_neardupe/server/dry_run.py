@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,6 +49,10 @@ class DryRunClient(ForwardingClient):
     def full(self) -> bool:
         """Whether no more writes are kept."""
         return len(self._shown) >= self._maximum
+
+    def keep(self, requests: Sequence[ShownRequest]) -> None:
+        """Keep also the writes that a command has shown in a dry run through this client."""
+        self._shown += requests[: self._maximum - len(self._shown)]
 
     def request(
         self,

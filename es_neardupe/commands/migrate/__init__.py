@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, TypedDict, cast
 
@@ -142,13 +143,13 @@ def migrate(
         remove_abandoned_lease,
         temporary_indices,
     )
-    from es_neardupe.commands.migrate.report import DryRun, report
+    from es_neardupe.commands.migrate.report import report
     from es_neardupe.commands.migrate.steps import MigrationProgress, MigrationRun, MigrationWork
     from es_neardupe.index.index import opened
     from es_neardupe.index.on_server.ingest_pipeline import OwnPipelines, check_keys
     from es_neardupe.index.permissions import check_may_delete, check_sees_all, check_updates
     from es_neardupe.index.runs.lease import held
-    from es_neardupe.server.dry_run import DryRunClient, ShownRequest
+    from es_neardupe.server.dry_run import DryRunClient
 
     dry_run = run["dry_run"]
     started = time.monotonic()
@@ -167,25 +168,22 @@ def migrate(
         check_rules(plan.old)
     if not abort and OwnPipelines(plan.after).names:  # it will be replaced
         check_keys(index, plan.after.settings)
-    work = MigrationWork(index, plan, MigrationRun(run["workers"], run["batch"], max_chars, run["progress"]))
-    requests: tuple[ShownRequest, ...] = ()
+    how = MigrationRun(run["workers"], run["batch"], max_chars, dry_run, run["show_requests"], run["progress"])
+    work = MigrationWork(plan, how, dry_client)
     if dry_run:
-        check_both_names(plan)
-        requests = DryRun(dry_client, work, run["show_requests"]).requests(abort=abort, prepare=prepare)
+        plan.old.plain_documents.refresh()
     else:
         check_may_delete(index.server, temporary_indices(plan))
         plan.old.storage.check_writable()
         check_updates(plan.old, "migrating")
-        check_both_names(plan)
-        with held(plan.coming, "migrate", id=LEASE, progress=run["progress"]):
-            check_phase(plan)
-            plan.old.storage.prepare_rolled_over()
-            if abort:
-                work.undo()
-                to_clean = True
-            else:
-                to_clean = work.resume(None if prepare else confirm)
-        if to_clean:
-            work.clean("aborted" if abort else "done")
+    check_both_names(plan)
+    with nullcontext() if dry_run else held(plan.coming, "migrate", id=LEASE, progress=run["progress"]):
+        check_phase(plan)
+        plan.old.through(work.client).storage.prepare_rolled_over()
+        to_clean = work.undo() if abort else work.resume(None if prepare else confirm)
+    if to_clean:
+        work.clean("aborted" if abort else "done")
+    if dry_run:
+        work.done.state = plan.state
     made = report(plan.after, work.done, dry_run, started)
-    return replace(made, unrelated=plan.unrelated, requests=requests)
+    return replace(made, unrelated=plan.unrelated, requests=dry_client.shown)

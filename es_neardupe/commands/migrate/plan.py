@@ -54,6 +54,11 @@ class MigrationPlan:
     """How many unrelated texts become candidates by the new keys; None once the migration has begun."""
 
     @property
+    def state(self) -> str:
+        """``not begun``, ``prepared`` or ``switching``."""
+        return {None: "not begun", Phase.PREPARING: "prepared"}.get(self.phase, "switching")
+
+    @property
     def after(self) -> Index:
         """The index after the migration: the new settings with the old prefix."""
         group_field = stored_group_field(self.old.target.mappings.values(), self.prefix)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 
 from es_neardupe.commands.clean import clean
@@ -27,6 +28,8 @@ from es_neardupe.index.stored_fields import timestamp
 from es_neardupe.progress import Progress
 from es_neardupe.records import Action, Address, Hit
 from es_neardupe.server.bulk import BulkCounts, chunked, write
+from es_neardupe.server.client import Client
+from es_neardupe.server.dry_run import DryRunClient
 from es_neardupe.server.failures import Failure, Failures
 from es_neardupe.similarity.measure import Measure
 from es_neardupe.verification.match_rules import MatchRules
@@ -43,6 +46,8 @@ class MigrationRun:
     workers: int
     batch: int
     max_chars: int
+    dry_run: bool
+    show_requests: int
     progress: Progress
 
 
@@ -76,49 +81,67 @@ class MigrationProgress:
 
 
 class MigrationWork:
-    """The steps of a run."""
+    """The steps of a run.
 
-    def __init__(self, index: Index, plan: MigrationPlan, run: MigrationRun) -> None:
-        self.index, self.plan, self.run = index, plan, run
-        state = {None: "not begun", Phase.PREPARING: "prepared"}.get(plan.phase, "switching")
-        self.done = MigrationProgress(state, plan.changes, grouped=Registry(plan.old).last_run() is not None)
+    A dry run does the same, through the client of a dry run. It ends after a step that has documents to write, as the
+    next one needs its result. It takes no lease, and groups nothing: grouping needs keys that it has not written.
+    """
+
+    def __init__(self, plan: MigrationPlan, run: MigrationRun, dry_client: DryRunClient) -> None:
+        self.plan, self.run, self.dry_client = plan, run, dry_client
+        self.client: Client = dry_client if run.dry_run else plan.old.server
+        self.done = MigrationProgress(plan.state, plan.changes, grouped=Registry(plan.old).last_run() is not None)
 
     @property
     def new(self) -> Index:
         """The index with the new keys under their own prefix. An index just created by a rollover has none yet."""
-        return opened(self.index, adopting=True, prefix=self.plan.settings.prefix)
+        return opened(self._with_prefix(self.plan.settings.prefix), adopting=True)
+
+    @property
+    def _begins(self) -> bool:
+        """Whether this is a dry run before any new keys and groups exist."""
+        return self.run.dry_run and self.plan.phase is None
+
+    @property
+    def _ends(self) -> bool:
+        """Whether this run ends before the next step: documents are left, or a dry run has not written those that the
+        step needs."""
+        done = self.done
+        lacks_sidecars = self._begins and bool(self.plan.old.storage.sidecars)
+        return bool(done.left) or (self.run.dry_run and bool(done.enriched or done.switched or lacks_sidecars))
 
     def _with_prefix(self, prefix: str) -> Index:
-        return Index(self.index.name, self.index.server, prefix)
+        return Index(self.plan.old.name, self.client, prefix)
 
     def _mark(self, phase: Phase) -> None:
-        self.plan.mark(phase, self.index.server)
+        self.plan.mark(phase, self.client)
 
     def resume(self, confirm: Callable[[GroupChanges | None], bool] | None) -> bool:
         """Do the remaining steps, without ``confirm`` only up to the switch. Returns whether `clean` must follow."""
         phase = self.plan.phase
         if phase in (None, Phase.PREPARING):
             self.prepare()
-            if self.done.left or confirm is None or not confirm(self.done.comparison):
+            if self._ends or confirm is None or not (self.run.dry_run or confirm(self.done.comparison)):
                 return False
         if phase is not Phase.CLEANING:
             self.switch()
-        if not self.done.left:
-            self.finish()
+            if self._ends:
+                return False
+        self.finish()
         return not self.done.left
 
     def prepare(self) -> None:
         """Make new keys and groups in addition to the old ones. Renews those of texts changed since an earlier run."""
+        plan, done = self.plan, self.done
         self._mark(Phase.PREPARING)
-        self._renew(self.plan.settings.prefix, lambda: _inherit_groups(self.plan.old, self.new, timestamp()))
-        self.done.state = "prepared"
-        if self.done.grouped and not self.done.left:
-            self.compare(self.new)
-
-    def compare(self, new: Index) -> None:
-        """Compare the groups with the old keys and with the new ones."""
-        self.done.comparison = _compare(self.plan.old, new, self.run.progress)
-        self.done.changes += rule_changes(self.plan.old, new)
+        done.changes += _rule_changes(plan.old, plan.coming)
+        if self._begins and plan.old.storage.sidecars:  # the new ones do not exist yet
+            done.enriched = plan.old.plain_documents.count()
+            return
+        self._renew(plan.settings.prefix, lambda: _inherit_groups(plan.old, self.new, timestamp()))
+        done.state = "prepared"
+        if done.grouped and not (done.left or self._begins):
+            done.comparison = _compare(plan.old, self.new, self.run.progress)
 
     def _renew(self, prefix: str, before_grouping: Callable[[], None] = lambda: None) -> None:
         """Bring keys and groups under a prefix up to date."""
@@ -129,13 +152,16 @@ class MigrationWork:
             workers=run.workers,
             batch=run.batch,
             max_chars=run.max_chars,
+            dry_run=run.dry_run,
+            show_requests=run.show_requests,
             progress=run.progress,
         )
+        self.dry_client.keep(enriched.requests)
         self.done.enriched += enriched.writes.written
         self.done.left.extend(enriched.writes.left_documents)
         self.done.refusals += enriched.writes.refusals
         self.done.failures += enriched.writes.failures
-        if self.done.grouped:
+        if self.done.grouped and not run.dry_run:
             before_grouping()
             grouped = group(
                 self._with_prefix(prefix),
@@ -154,16 +180,19 @@ class MigrationWork:
 
         Commands read them under their own prefix until all documents have them under the old one, which searches use.
         """
-        with held(self.plan.after, "migrate", progress=self.run.progress) as lease:
+        after = self.plan.after
+        with nullcontext() if self.run.dry_run else held(after, "migrate", progress=self.run.progress) as lease:
             self._mark(Phase.SWITCHING)
             self.done.state = "switching"
-            lease.check()
-            _hand_over(self.new, self.plan.after, timestamp())
+            if lease is not None:
+                lease.check()
+                _hand_over(self.new, after, timestamp())
             tally, self.done.left = self._switch_documents()
             self.done.switched, self.done.refusals = tally.counts["written"], tally.refusals
             self.done.failures += tally.failures
-            if not self.done.left:
-                lease.check()
+            if not self._ends:
+                if lease is not None:
+                    lease.check()
                 self._mark(Phase.CLEANING)
 
     def _switch_documents(self) -> tuple[BulkCounts, Failures]:
@@ -176,12 +205,13 @@ class MigrationWork:
         client = SameIndicesClient(new)
         tally, left, writer = BulkCounts(), Failures(), document_writer(after, client)
         every = after.with_target(replace(after.target, indices=new.target.indices))  # only these know of a rollover
-        for _ in range(_ROUNDS):
+        rounds, workers = (1, 1) if run.dry_run else (_ROUNDS, run.workers)  # the shown requests are in order
+        for _ in range(rounds):
             left = Failures()
-            refresh_both(new, after)
+            _refresh_both(new, after)
             writer.failed.clear()
             actions = new.storage.takeovers(after, writer, batch=run.batch, progress=run.progress)
-            for outcome in write(client, actions, batch=run.batch, workers=run.workers):
+            for outcome in write(client, actions, batch=run.batch, workers=workers):
                 action = outcome.action
                 document = every.storage.documents_of(action.index)
                 if outcome.conflict:
@@ -194,27 +224,39 @@ class MigrationWork:
             if not left:
                 break
         tally.add_failed(writer.failed.values(), writer.failures)
-        refresh_both(new, after)
+        _refresh_both(new, after)
         return tally, left
 
     def finish(self) -> None:
         """Process the documents that were added or changed during the migration. New ones get the new keys."""
         self._mark(Phase.CLEANING)
+        run, prefix = self.run, self.plan.prefix
         if OwnPipelines(self.plan.after).names:
-            installed = pipeline(self._with_prefix(self.plan.prefix), "install")
+            installed = pipeline(
+                self._with_prefix(prefix), "install", dry_run=run.dry_run, show_requests=run.show_requests
+            )
+            self.dry_client.keep(installed.requests)
             self.done.pipeline, self.done.outdated_pipelines = installed.pipeline, installed.kept
-        self._renew(self.plan.prefix)
+        self._renew(prefix)
 
-    def undo(self) -> None:
-        """Mark all indices as prepared, even if an earlier run was killed before it did; `clean` must follow."""
+    def undo(self) -> bool:
+        """Mark all indices as prepared, even if an earlier run was killed before it did. Returns that `clean` must
+        follow."""
         self._mark(Phase.PREPARING)
+        return True
 
     def clean(self, state: str) -> None:
         """Remove the fields and hidden indices of the second prefix, and the lease with them. This is the last step."""
         run = self.run
         cleaned = clean(
-            self._with_prefix(self.plan.settings.prefix), workers=run.workers, batch=run.batch, progress=run.progress
+            self._with_prefix(self.plan.settings.prefix),
+            workers=run.workers,
+            batch=run.batch,
+            dry_run=run.dry_run,
+            show_requests=run.show_requests,
+            progress=run.progress,
         )
+        self.dry_client.keep(cleaned.requests)
         self.done.cleaned, self.done.left = cleaned.writes.written, cleaned.writes.left_documents
         self.done.refusals += cleaned.writes.refusals
         self.done.failures += cleaned.writes.failures
@@ -222,7 +264,7 @@ class MigrationWork:
             self.done.state = state
 
 
-def refresh_both(new: Index, after: Index) -> None:
+def _refresh_both(new: Index, after: Index) -> None:
     """Refresh the indices that the switch reads and writes."""
     new.storage.refresh()
     after.storage.refresh()
@@ -322,7 +364,7 @@ def _compare(old: Index, new: Index, progress: Progress) -> GroupChanges:
     return GroupChanges(changes.documents, changes.moved, changes.before, changes.after, changes.kinds, examples)
 
 
-def rule_changes(old: Index, new: Index) -> tuple[str, ...]:
+def _rule_changes(old: Index, new: Index) -> tuple[str, ...]:
     """The rules of the last run of `group` that change, without the scheme, as ``group NAME: new, not old``. Before
     ``new`` is grouped, those that `group` will have."""
     last, next = Registry(old).last_run(), Registry(new).last_run()
