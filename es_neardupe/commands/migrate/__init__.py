@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, TypedDict, cast
 
 import typer
@@ -143,8 +142,8 @@ def migrate(
         remove_abandoned_lease,
         temporary_indices,
     )
-    from es_neardupe.commands.migrate.report import report
-    from es_neardupe.commands.migrate.steps import MigrationProgress, MigrationRun, MigrationWork
+    from es_neardupe.commands.migrate.report import MigrateReport
+    from es_neardupe.commands.migrate.steps import MigrationRun, MigrationWork
     from es_neardupe.index.index import opened
     from es_neardupe.index.on_server.ingest_pipeline import OwnPipelines, check_keys
     from es_neardupe.index.permissions import check_may_delete, check_sees_all, check_updates
@@ -159,10 +158,10 @@ def migrate(
         raise SettingsError(f"{option('abort')} cannot be combined with settings or {option('prepare')}.")
     plan = plan_to_abort(index) if abort else open_plan(index, cast("NewKeys", keys), evidence=evidence)
     if plan is None:
-        current, done = opened(index), MigrationProgress("not begun" if abort else "done")
+        current = opened(index)
         if abort and not dry_run:
             remove_abandoned_lease(current)
-        return report(current, done, dry_run, started)
+        return MigrateReport.of(current, started, state="not begun" if abort else "done", dry_run=dry_run)
     check_sees_all(plan.old, "migrating")
     if plan.phase is None:
         check_rules(plan.old)
@@ -180,10 +179,22 @@ def migrate(
     with nullcontext() if dry_run else held(plan.coming, "migrate", id=LEASE, progress=run["progress"]):
         check_phase(plan)
         plan.old.through(work.client).storage.prepare_rolled_over()
-        to_clean = work.undo() if abort else work.resume(None if prepare else confirm)
+        if abort:
+            work.undo()
+        to_clean = abort or work.resume(None if prepare else confirm)
     if to_clean:
         work.clean("aborted" if abort else "done")
-    if dry_run:
-        work.done.state = plan.state
-    made = report(plan.after, work.done, dry_run, started)
-    return replace(made, unrelated=plan.unrelated, requests=dry_client.shown)
+    return MigrateReport.of(
+        plan.after,
+        started,
+        state=plan.state if dry_run else work.state,
+        changes=work.changes,
+        regroups=work.regroups,
+        groups=work.groups,
+        writes=work.writes,
+        pipeline=work.pipeline,
+        outdated_pipelines=work.outdated_pipelines,
+        unrelated=plan.unrelated,
+        dry_run=dry_run,
+        requests=dry_client.shown,
+    )

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from es_neardupe.commands.clean import clean
 from es_neardupe.commands.enrich import enrich
 from es_neardupe.commands.group import group
 from es_neardupe.commands.migrate.plan import MigrationPlan
+from es_neardupe.commands.migrate.report import MigrateWrites
 from es_neardupe.commands.pipeline import pipeline
 from es_neardupe.errors import RequestError
 from es_neardupe.groups.compare_groupings import GroupChangeExample, GroupChanges, compare_groups
@@ -27,6 +28,7 @@ from es_neardupe.index.storage.same_indices import SameIndicesClient
 from es_neardupe.index.stored_fields import timestamp
 from es_neardupe.progress import Progress
 from es_neardupe.records import Action, Address, Hit
+from es_neardupe.report_parts import WriteCounts
 from es_neardupe.server.bulk import BulkCounts, chunked, write
 from es_neardupe.server.client import Client
 from es_neardupe.server.dry_run import DryRunClient
@@ -51,37 +53,8 @@ class MigrationRun:
     progress: Progress
 
 
-@dataclass
-class MigrationProgress:
-    """State of a migration, and what this run has done."""
-
-    state: str
-    """``not begun``, ``prepared``, ``switching``, ``done`` or ``aborted``."""
-    changes: tuple[str, ...] = ()
-    """Changed settings, as ``name: new, not old``; empty once the switch has begun."""
-    enriched: int = 0
-    """Documents that got new keys; in a dry run: would get them."""
-    grouped: bool = False
-    """Whether the index was grouped with the old keys, so that it is grouped with the new ones too."""
-    comparison: GroupChanges | None = None
-    """Groups with the old and with the new keys; None if there is nothing to compare before the switch, or after it."""
-    switched: int = 0
-    """Documents whose old fields were replaced."""
-    cleaned: int = 0
-    """Documents from which the fields under the second prefix were removed."""
-    left: Failures = field(default_factory=Failures)
-    """Documents that kept changing during the run, that the server rejected, or that failed: for the next run."""
-    pipeline: str | None = None
-    """The ingest pipeline of the new settings, if it replaced one of the old settings."""
-    outdated_pipelines: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Ingest pipelines of the old settings that were not deleted -> what still uses them."""
-    refusals: tuple[str, ...] = ()
-    failures: tuple[str, ...] = ()
-    """Reasons why documents were not written: another field could have changed."""
-
-
 class MigrationWork:
-    """The steps of a run.
+    """The steps of a run, and what they have done so far, by the names of `MigrateReport`.
 
     A dry run does the same, through the client of a dry run. It ends after a step that has documents to write, as the
     next one needs its result. It takes no lease, and groups nothing: grouping needs keys that it has not written.
@@ -90,7 +63,12 @@ class MigrationWork:
     def __init__(self, plan: MigrationPlan, run: MigrationRun, dry_client: DryRunClient) -> None:
         self.plan, self.run, self.dry_client = plan, run, dry_client
         self.client: Client = dry_client if run.dry_run else plan.old.server
-        self.done = MigrationProgress(plan.state, plan.changes, grouped=Registry(plan.old).last_run() is not None)
+        self.state, self.changes = plan.state, plan.changes
+        self.regroups = Registry(plan.old).last_run() is not None
+        self.groups: GroupChanges | None = None
+        self.writes = MigrateWrites()
+        self.pipeline: str | None = None
+        self.outdated_pipelines: Mapping[str, tuple[str, ...]] = {}
 
     @property
     def new(self) -> Index:
@@ -104,11 +82,11 @@ class MigrationWork:
 
     @property
     def _ends(self) -> bool:
-        """Whether this run ends before the next step: documents are left, or a dry run has not written those that the
-        step needs."""
-        done = self.done
+        """Whether this run ends before the next step: documents are left, or a dry run has not written what that step
+        needs."""
+        writes = self.writes
         lacks_sidecars = self._begins and bool(self.plan.old.storage.sidecars)
-        return bool(done.left) or (self.run.dry_run and bool(done.enriched or done.switched or lacks_sidecars))
+        return bool(writes.left or (self.run.dry_run and (writes.enriched or writes.switched or lacks_sidecars)))
 
     def _with_prefix(self, prefix: str) -> Index:
         return Index(self.plan.old.name, self.client, prefix)
@@ -121,27 +99,27 @@ class MigrationWork:
         phase = self.plan.phase
         if phase in (None, Phase.PREPARING):
             self.prepare()
-            if self._ends or confirm is None or not (self.run.dry_run or confirm(self.done.comparison)):
+            if self._ends or confirm is None or not (self.run.dry_run or confirm(self.groups)):
                 return False
         if phase is not Phase.CLEANING:
             self.switch()
             if self._ends:
                 return False
         self.finish()
-        return not self.done.left
+        return not self.writes.left
 
     def prepare(self) -> None:
         """Make new keys and groups in addition to the old ones. Renews those of texts changed since an earlier run."""
-        plan, done = self.plan, self.done
+        plan = self.plan
         self._mark(Phase.PREPARING)
-        done.changes += _rule_changes(plan.old, plan.coming)
+        self.changes += _rule_changes(plan.old, plan.coming)
         if self._begins and plan.old.storage.sidecars:  # the new ones do not exist yet
-            done.enriched = plan.old.plain_documents.count()
+            self.writes = MigrateWrites(enriched=plan.old.plain_documents.count())
             return
         self._renew(plan.settings.prefix, lambda: _inherit_groups(plan.old, self.new, timestamp()))
-        done.state = "prepared"
-        if done.grouped and not (done.left or self._begins):
-            done.comparison = _compare(plan.old, self.new, self.run.progress)
+        self.state = "prepared"
+        if self.regroups and not (self.writes.left or self._begins):
+            self.groups = _compare(plan.old, self.new, self.run.progress)
 
     def _renew(self, prefix: str, before_grouping: Callable[[], None] = lambda: None) -> None:
         """Bring keys and groups under a prefix up to date."""
@@ -157,11 +135,8 @@ class MigrationWork:
             progress=run.progress,
         )
         self.dry_client.keep(enriched.requests)
-        self.done.enriched += enriched.writes.written
-        self.done.left.extend(enriched.writes.left_documents)
-        self.done.refusals += enriched.writes.refusals
-        self.done.failures += enriched.writes.failures
-        if self.done.grouped and not run.dry_run:
+        self.writes = self.writes.plus(enriched.writes, enriched=enriched.writes.written)
+        if self.regroups and not run.dry_run:
             before_grouping()
             grouped = group(
                 self._with_prefix(prefix),
@@ -171,9 +146,8 @@ class MigrationWork:
                 batch=run.batch,
                 progress=run.progress,
             )
-            self.done.left.extend(one for one in grouped.writes.left_documents if one.kind != "conflict")
-            self.done.refusals += grouped.writes.refusals
-            self.done.failures += grouped.writes.failures
+            left = Failures(one for one in grouped.writes.left_documents if one.kind != "conflict")
+            self.writes = self.writes.plus(replace(grouped.writes, left_documents=left))
 
     def switch(self) -> None:
         """Let commands use the new keys.
@@ -183,23 +157,22 @@ class MigrationWork:
         after = self.plan.after
         with nullcontext() if self.run.dry_run else held(after, "migrate", progress=self.run.progress) as lease:
             self._mark(Phase.SWITCHING)
-            self.done.state = "switching"
+            self.state = "switching"
             if lease is not None:
                 lease.check()
                 _hand_over(self.new, after, timestamp())
-            tally, self.done.left = self._switch_documents()
-            self.done.switched, self.done.refusals = tally.counts["written"], tally.refusals
-            self.done.failures += tally.failures
+            switched = self._switch_documents()
+            self.writes = self.writes.plus(switched, switched=switched.written)
             if not self._ends:
                 if lease is not None:
                     lease.check()
                 self._mark(Phase.CLEANING)
 
-    def _switch_documents(self) -> tuple[BulkCounts, Failures]:
+    def _switch_documents(self) -> WriteCounts:
         """Copy the new fields of each document to the old prefix, until no document is left; at most `_ROUNDS` times.
 
-        Returns the counts, and the documents left, which kept changing or were rejected by the server. A search finds a
-        group id in each document at every moment.
+        Documents are left that kept changing, or were rejected by the server. A search finds a group id in each
+        document at every moment.
         """
         new, after, run = self.new, self.plan.after, self.run
         client = SameIndicesClient(new)
@@ -225,7 +198,7 @@ class MigrationWork:
                 break
         tally.add_failed(writer.failed.values(), writer.failures)
         _refresh_both(new, after)
-        return tally, left
+        return WriteCounts.of(tally, left_documents=left)
 
     def finish(self) -> None:
         """Process the documents that were added or changed during the migration. New ones get the new keys."""
@@ -236,14 +209,12 @@ class MigrationWork:
                 self._with_prefix(prefix), "install", dry_run=run.dry_run, show_requests=run.show_requests
             )
             self.dry_client.keep(installed.requests)
-            self.done.pipeline, self.done.outdated_pipelines = installed.pipeline, installed.kept
+            self.pipeline, self.outdated_pipelines = installed.pipeline, installed.kept
         self._renew(prefix)
 
-    def undo(self) -> bool:
-        """Mark all indices as prepared, even if an earlier run was killed before it did. Returns that `clean` must
-        follow."""
+    def undo(self) -> None:
+        """Mark all indices as prepared, even if an earlier run was killed before it did; `clean` must follow."""
         self._mark(Phase.PREPARING)
-        return True
 
     def clean(self, state: str) -> None:
         """Remove the fields and hidden indices of the second prefix, and the lease with them. This is the last step."""
@@ -257,11 +228,9 @@ class MigrationWork:
             progress=run.progress,
         )
         self.dry_client.keep(cleaned.requests)
-        self.done.cleaned, self.done.left = cleaned.writes.written, cleaned.writes.left_documents
-        self.done.refusals += cleaned.writes.refusals
-        self.done.failures += cleaned.writes.failures
+        self.writes = self.writes.plus(cleaned.writes, cleaned=cleaned.writes.written)
         if not cleaned.writes.left:
-            self.done.state = state
+            self.state = state
 
 
 def _refresh_both(new: Index, after: Index) -> None:
