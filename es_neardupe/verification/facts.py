@@ -11,6 +11,7 @@ from es_neardupe.columns import RowLists
 from es_neardupe.display_text import beginning
 from es_neardupe.index.index import Index
 from es_neardupe.keys.arrays import U64, Flags, Numbers, Positions
+from es_neardupe.keys.shingles import window_hashes
 from es_neardupe.options import FactKind
 from es_neardupe.similarity.facts.differing import Fact, differing_facts, in_words
 from es_neardupe.similarity.facts.kinds import FACTS, FIGURES
@@ -36,6 +37,9 @@ _EXAMPLE = 80
 _CUTS = 2
 """Words at the edges of an overlap, which a cut may have divided."""
 
+_PASSAGE = 5
+"""Words of a passage that is the same in two texts not by chance."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class GroupFacts:
@@ -51,7 +55,8 @@ class GroupFacts:
     pairs_left_out: int
     """Other texts in these groups."""
     overlapping: int
-    """Of the ``pairs``: the end of one text is the beginning of the other, as in windows of one document."""
+    """Of the ``pairs``: the end of one text is the beginning of the other, as in windows of one document, and what
+    else they have differs."""
     differ: int
     """Groups examined in which figures, names or negations differ."""
     figures: int
@@ -186,7 +191,7 @@ class _Texts:
 def _continues(first: U64, second: U64) -> bool:
     """Whether half of the shorter of two texts or more is the end of the first and the beginning of the second, and
     more than a word of each is not. The two words at the cuts count as common: they may be parts of words. Between
-    them are three words or more."""
+    them are three words or more. If the rest of the texts is the same too, two parts have changed places."""
     shortest = min(len(first), len(second))
     first, second = first[:-1], second[1:]
     if not len(first) or not len(second):
@@ -194,4 +199,14 @@ def _continues(first: U64, second: U64) -> bool:
     starts = np.flatnonzero(first == second[0])
     common = len(first) - starts
     possible = (starts > 1) & (common < len(second) - 1) & (common > _CUTS) & (2 * (common + _CUTS) >= shortest)
-    return any(np.array_equal(first[start:], second[: len(first) - start]) for start in starts[possible])
+    return any(
+        np.array_equal(first[start:], second[: len(first) - start])
+        and not _are_alike(first[:start], second[len(first) - start :])
+        for start in starts[possible]
+    )
+
+
+def _are_alike(one: U64, other: U64) -> bool:
+    """Whether half of the passages of the shorter of two texts are in the other."""
+    shorter, longer = sorted((window_hashes(words, _PASSAGE) for words in (one, other)), key=len)
+    return len(shorter) > 0 and 2 * int(np.isin(shorter, longer).sum()) >= len(shorter)

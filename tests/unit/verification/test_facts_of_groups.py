@@ -39,3 +39,13 @@ def test_words_at_the_cuts() -> None:
     one_word_more = fact_tokens(f"more {first}").keys
     assert not _continues(one_word_more, fact_tokens(first).keys)
     assert not _continues(fact_tokens(first).keys, one_word_more)
+
+
+def test_parts_that_change_places_do_not_overlap() -> None:
+    """A notice in two languages, with either first."""
+    english, german = " ".join(WORDS[:90]), " ".join(WORDS[100:200])
+    for one, other in ((english, german), (german, english)):
+        first, second = (fact_tokens(text).keys for text in (f"{one} {other}", f"{other} {one}"))
+        assert not _continues(first, second)
+    revised = " ".join([*WORDS[:40], "other", *WORDS[41:90]])
+    assert not _continues(fact_tokens(f"{english} {german}").keys, fact_tokens(f"{german} {revised}").keys)
