@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from es_neardupe.candidates.detection import least_words
+from es_neardupe.candidates.detection import unsuited_lengths
 from es_neardupe.candidates.unprepared import texts_of_one_kind
 from es_neardupe.commands.distribution.presets import bounded, tried
 from es_neardupe.commands.distribution.report import (
@@ -19,6 +20,7 @@ from es_neardupe.commands.distribution.report import (
     Recommendation,
 )
 from es_neardupe.index.index import Index
+from es_neardupe.index.settings import Settings
 from es_neardupe.keys.prepare.preparation import Preparation
 from es_neardupe.keys.scheme import Scheme
 from es_neardupe.keys.text import word_counts
@@ -102,11 +104,17 @@ def preset_advice(
     clean = None if kind is None or kind.clean is None else Clean(kind.clean)
     texts = Preparation(clean).texts(texts)
     trials = tried(texts, progress)
-    median = int(np.median(word_counts(texts))) if texts else 0
-    advice = by_trials(trials, len(texts), median, of_kind=None if kind is None else kind.preset)
+    words = word_counts(texts)
+    median = int(np.median(words)) if texts else 0
+    of_lengths = by_lengths(words)
+    advice = by_trials(
+        *(trials, len(texts), median),
+        of_kind=None if kind is None else kind.preset,
+        of_lengths=None if of_lengths is None else of_lengths.preset,
+    )
     if advice is None:
         of_index = None if clean else _by_resemblance(index, distributions, median)
-        advice = by_length(median) or of_index or _default(median)
+        advice = of_lengths or of_index or _default(median)
         advice = _without_boilerplate(advice, trials)
     sentences = [advice.reasons, *_held(index.name, trials, advice.preset)]
     if kind is not None and clean is not None:
@@ -116,16 +124,19 @@ def preset_advice(
     return replace(advice, reasons=" ".join(sentences), clean=clean and clean.value, texts=len(texts)), trials
 
 
-def by_trials(trials: Sequence[PresetTrial], texts: int, median: int, *, of_kind: str | None) -> PresetAdvice | None:
+def by_trials(
+    trials: Sequence[PresetTrial], texts: int, median: int, *, of_kind: str | None, of_lengths: str | None
+) -> PresetAdvice | None:
     """The simplest preset that matches nearly as many documents as others that mix none; None if all match few texts.
 
     ``of_kind``: the preset for the kind of the texts, if there is one. Only log lines are grouped by their template,
-    and only scans by the shapes of letters, which texts on one subject share too.
+    and only scans by the shapes of letters, which texts on one subject share too. ``of_lengths``: that for their
+    lengths, if they are short.
     """
     of = {one.preset: one for one in trials}
     times = _TIMES | ({"reader": _TIMES_OF_TEMPLATES} if _mixes(of["scans"], of["strict"]) else {})
     chosen = of["strict"]
-    others = ["short"] if _is_short(median, "reader") else ["reader", *["scans"] * (of_kind == "scans")]
+    others = ["short"] if of_lengths == "short" else ["reader", *["scans"] * (of_kind == "scans")]
     for other in (of[name] for name in [*others, *["logs"] * (of_kind == "logs")]):
         more = other.documents >= max(times[other.preset] * chosen.documents, 1)
         if more and (other.preset == "logs" or not _mixes(other, of["strict"])) and _visible(other, texts):
@@ -181,22 +192,19 @@ def _held(index: str, trials: Sequence[PresetTrial], preset: str) -> Iterator[st
         yield f"Only boilerplate holds {counted(held, 'document')} of them together: `{line}` ignores it."
 
 
-def by_length(median: int) -> PresetAdvice | None:
-    """The preset for texts of this median number of words, if one changed word takes them below the threshold of a
-    simpler preset."""
-    for preset, shorter in (("reader", "short"), ("strict", "reader")):
-        if _is_short(median, preset):
+def by_lengths(words: Sequence[int]) -> PresetAdvice | None:
+    """The preset for texts of these numbers of words, by which `init` and `group` find it too: if one changed word
+    takes many of them below the threshold of a simpler preset. None if they are long enough."""
+    for preset in ("reader", "strict"):
+        found = unsuited_lengths(Settings.chosen(("text",), preset=preset), Counter(words))
+        if found is not None and found.preset is not None:
             return PresetAdvice(
-                shorter,
-                f"The median text has {counted(median, 'word')}. If one word in the middle changes, "
-                f"{_after_one_word(median, preset):.2f} of its {PRESETS[preset]['shingle']}-word shingles are the "
-                f"same, less than the threshold {PRESETS[preset]['threshold']:g} of the preset {preset}.",
+                found.preset,
+                f"{found.unsuited:,} of {counted(found.documents, 'text')} of the sample have fewer than {found.words} "
+                f"words: one changed word makes two such texts less than {found.threshold:g} similar, the threshold of "
+                f"the preset {preset}.",
             )
     return None
-
-
-def _is_short(median: int, preset: str) -> bool:
-    return median < least_words(PRESETS[preset]["shingle"], Unit.WORD, PRESETS[preset]["threshold"])
 
 
 def _default(median: int) -> PresetAdvice:
@@ -243,13 +251,6 @@ def _by_pairs(scheme: Scheme, pairs: Histogram, median: int) -> PresetAdvice:
             "reader", f"{share}: revisions that people call near-duplicates, and the preset strict omits."
         )
     return PresetAdvice("strict", f"{share}: most near-duplicates are copies with few changes.")
-
-
-def _after_one_word(words: int, preset: str) -> float:
-    """The resemblance of a text of so many different words and a copy with one changed word in the middle."""
-    size = int(PRESETS[preset]["shingle"])
-    shingles = max(words - size + 1, size)
-    return (shingles - size) / (shingles + size)
 
 
 def _sentences(

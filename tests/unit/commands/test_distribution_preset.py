@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 
 import pytest
 
-from es_neardupe.commands.distribution.recommendation import _after_one_word, _by_pairs
+from es_neardupe.candidates.detection import unsuited_lengths
+from es_neardupe.commands.distribution.recommendation import _by_pairs, by_lengths
 from es_neardupe.index.settings import Settings
 from es_neardupe.options import PRESETS, PRESETS_IN_WORDS, MeasureName
 from es_neardupe.similarity.histogram import Histogram
 
-STRICT = Settings(("text",)).scheme
+STRICT_SETTINGS = Settings(("text",))
+STRICT = STRICT_SETTINGS.scheme
 
 
 def histogram(**pairs: int) -> Histogram:
@@ -27,13 +30,38 @@ def histogram(**pairs: int) -> Histogram:
 @pytest.mark.parametrize(("preset", "words"), [("reader", 19), ("strict", 49)])
 def test_one_word_more_or_less(preset: str, words: int) -> None:
     """A changed word in the middle removes as many shingles as it has words, from both texts."""
-    text = [str(n) for n in range(words)]
-    changed = [*text[: words // 2], "other", *text[words // 2 + 1 :]]
-    size = PRESETS[preset]["shingle"]
-    one, other = ({tuple(some[k : k + size]) for k in range(words - size + 1)} for some in (text, changed))
-    assert _after_one_word(words, preset) == len(one & other) / len(one | other) >= PRESETS[preset]["threshold"]
-    assert _after_one_word(words - 1, preset) < PRESETS[preset]["threshold"]
-    assert _after_one_word(1, preset) == 0
+    resemblance = []
+    for length in (words, words - 1):
+        text = [str(n) for n in range(length)]
+        changed = [*text[: length // 2], "other", *text[length // 2 + 1 :]]
+        size = PRESETS[preset]["shingle"]
+        one, other = ({tuple(some[k : k + size]) for k in range(length - size + 1)} for some in (text, changed))
+        resemblance.append(len(one & other) / len(one | other))
+    assert resemblance[1] < PRESETS[preset]["threshold"] <= resemblance[0]
+    for length, advised in ((words, {"reader": "reader", "strict": None}), (words - 1, SHORTER)):
+        found = by_lengths([length] * 4)
+        assert (found and found.preset) == advised[preset]
+
+
+SHORTER = {"reader": "short", "strict": "reader"}
+
+
+@pytest.mark.parametrize(
+    ("words", "preset"),
+    [
+        ([], None),
+        ([0, 0, 0], None),
+        ([18, 200, 200, 200], "short"),  # a quarter of them
+        ([18, 200, 200, 200, 200], None),
+        ([18, 18, 48, 48, 200, 200, 200, 200, 200], "reader"),
+    ],
+)
+def test_by_the_lengths(words: list[int], preset: str | None) -> None:
+    """As `init` does: by the share of short texts."""
+    found = by_lengths(words)
+    assert (found and found.preset) == preset
+    init = unsuited_lengths(STRICT_SETTINGS, Counter(words))
+    assert (init and init.preset) == preset
 
 
 @pytest.mark.parametrize(
