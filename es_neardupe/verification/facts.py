@@ -185,7 +185,12 @@ class _Texts:
         if one not in self._tokens or other not in self._tokens:
             return False
         first, second = self._tokens[one].keys, self._tokens[other].keys
-        return _continues(first, second) or _continues(second, first)
+        return overlap(first, second)
+
+
+def overlap(one: U64, other: U64) -> bool:
+    """Whether the end of one of two texts, given by the hashes of their words, is the beginning of the other."""
+    return _continues(one, other) or _continues(other, one)
 
 
 def _continues(first: U64, second: U64) -> bool:

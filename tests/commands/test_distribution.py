@@ -81,7 +81,7 @@ def test_all_figures_of_a_whole_index(filled: str, client: Client) -> None:
     (one,) = report.distributions
     check_totals(report)
     assert report.preset.preset == "reader"  # many revisions
-    tried = {one.preset: one for one in report.presets}
+    tried = {one.title: one for one in report.presets}
     assert tried["strict"].pairs == len(true_pairs(TEXTS, 0.8)) < tried["reader"].pairs
     assert tried["strict"].documents == len({id for pair in true_pairs(TEXTS, 0.8) for id in pair})
     assert (report.preset.texts, report.preset.clean) == (len(TEXTS), None)

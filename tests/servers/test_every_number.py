@@ -1495,7 +1495,8 @@ def of_distribution(case: Case) -> JSON:
         "stale": sum(one.stale for one in keyed if one.id in read),
         "edges": [k / 50 for k in range(51)],
         "preset": {"texts": len(drawn)},
-        "presets": _tried([one.text or "" for one in drawn]),
+        # those with facts are counted by hand in test_preset_advice.py
+        "presets": [*_tried([one.text or "" for one in drawn]), *(one for one in case.said["presets"] if one["facts"])],
         "distributions": distributions,
         **(_of_labels(case, labels, distributions) if labels else {}),
         "trials": _trials(case, labels, [one.text or "" for one in drawn]) if labels else [],
@@ -1555,7 +1556,8 @@ def _facts_shown(index: Snapshot, said: JSON, measure: Callable[[Document, Docum
 
 
 def _tried(texts: Sequence[str]) -> list[JSON]:
-    """Each preset, by the definition of its rule; the reader's keys are 17 bands of 4 rows."""
+    """Each preset, by the definition of its rule; the reader's keys are 17 bands of 4 rows. With a lower threshold,
+    pairs of windows of one document do not count."""
     masked = Preparation(masks=tuple(Mask)).texts(texts)
     rules: dict[str, Callable[[str, str], bool]] = {
         "strict": lambda a, b: resemblance(shingle_set(a, 5), shingle_set(b, 5)) >= 0.8,
@@ -1568,10 +1570,38 @@ def _tried(texts: Sequence[str]) -> list[JSON]:
         "short": lambda a, b: _in_passages(tokens_of(a), tokens_of(b)) >= 0.6,
         "logs": lambda a, b: resemblance(shingle_set(a, 2), shingle_set(b, 2)) >= 0.5,
     }
+
+    def lower(threshold: float) -> JSON:
+        def matches(a: str, b: str) -> bool:
+            alike = resemblance(shingle_set(a, 5), shingle_set(b, 5)) >= threshold
+            return alike and not (_goes_on(a, b) or _goes_on(b, a))
+
+        return {"preset": "strict", "shingle": None, "threshold": threshold, **_matched(texts, matches, examine=True)}
+
     return [
-        {"preset": name, **_matched(masked if name == "logs" else texts, rule, examine=name != "logs")}
-        for name, rule in rules.items()
+        *(
+            {
+                "preset": name,
+                "threshold": None,
+                **_matched(masked if name == "logs" else texts, rule, examine=name != "logs"),
+            }
+            for name, rule in rules.items()
+        ),
+        *map(lower, (0.6, 0.5)),
     ]
+
+
+def _goes_on(a: str, b: str) -> bool:
+    """Whether half of the shorter text, without a word at each cut, ends ``a`` and begins ``b``; the rests differ."""
+    first, second = tokens_of(a)[:-1], tokens_of(b)[1:]
+    for common in range(3, min(len(first) - 1, len(second) - 1)):
+        if 2 * (common + 2) >= min(len(first), len(second)) + 1 and first[-common:] == second[:common]:
+            rests = [
+                set(zip(*(rest[k:] for k in range(5)), strict=False)) for rest in (first[:-common], second[common:])
+            ]
+            if not all(rests) or 2 * len(rests[0] & rests[1]) < min(map(len, rests)):
+                return True
+    return False
 
 
 def _matched(texts: Sequence[str], matches: Callable[[str, str], bool], *, examine: bool) -> JSON:

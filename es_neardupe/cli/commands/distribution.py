@@ -121,7 +121,7 @@ def _labels_row(name: str, level: LabelLevel) -> tuple[object, ...]:
 
 def _show_presets(report: DistributionReport) -> None:
     show(f"each preset, tried on {counted(report.preset.texts, 'text')} of the sample")
-    rows = [(one.preset, one.pairs, one.documents, one.held) for one in report.presets]
+    rows = [(one.title, one.pairs, one.documents, one.held) for one in report.presets]
     print_table(["preset", "pairs", "documents", "held by boilerplate"], rows)
 
 
@@ -191,8 +191,10 @@ def _say(found: DistributionReport, plot: str | None, *, measures: object) -> No
         say_measure(one.measure, given=measures)
     if found.recommendation is not None:
         say(found.recommendation.text)
-    clean = "" if found.preset.clean is None else f", with --clean {found.preset.clean}"
-    say(f"Preset for new keys (init, migrate): {found.preset.preset}{clean}. {found.preset.reasons}")
+    clean = [] if found.preset.clean is None else [f"--clean {found.preset.clean}"]
+    options = " ".join(filter(None, [found.preset.options, *clean]))
+    preset = f"{found.preset.preset}, with {options}" if options else found.preset.preset
+    say(f"Preset for new keys (init, migrate): {preset}. {found.preset.reasons}")
     if found.labels is not None and (unused := found.labels.missing + found.labels.changed):
         warn(
             f"{unused:,} of {counted(found.labels.pairs, 'labelled pair')} {'was' if unused == 1 else 'were'} not "

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from es_neardupe.candidates.detection import unsuited_lengths
 from es_neardupe.candidates.unprepared import texts_of_one_kind
-from es_neardupe.commands.distribution.presets import bounded, tried
+from es_neardupe.commands.distribution.presets import LOWER, SINGLE_WORDS, WITH_FACTS, bounded, tried
 from es_neardupe.commands.distribution.report import (
     Distribution,
     LabelCounts,
     LabelsReport,
     PresetAdvice,
+    PresetChoice,
     PresetTrial,
     Recommendation,
 )
@@ -82,6 +83,9 @@ _TIMES = {"reader": 1 / (1 - _MANY), "short": 2, "scans": 4, "logs": 2}
 _TIMES_OF_TEMPLATES = 2
 """The same for reader if texts share a template: then what it adds may be other texts of the same template."""
 
+_TIMES_WITH_OPTIONS = 2
+"""The same for a preset with options."""
+
 _PAIRS = 3
 """Maximum number of pairs for each document that another preset adds: with more, texts have only a template in
 common."""
@@ -113,14 +117,20 @@ def preset_advice(
         of_lengths=None if of_lengths is None else of_lengths.preset,
     )
     if advice is None:
-        of_index = None if clean else _by_resemblance(index, distributions, median)
+        unknown = clean is not None or have_moved(trials, len(texts))
+        of_index = None if unknown else _by_resemblance(index, distributions, median)
         advice = of_lengths or of_index or _default(median)
         advice = _without_boilerplate(advice, trials)
-    sentences = [advice.reasons, *_held(index.name, trials, advice.preset)]
+    sentences = [advice.reasons, *_held(index.name, trials, advice)]
+    migrate = [command("migrate", index.name), f"--preset {advice.preset}", *filter(None, [advice.options])]
     if kind is not None and clean is not None:
         found = f"{kind.found:,} of {counted(kind.documents, 'text')} of the sample are {kind.kind}"
-        line = f"{command('migrate', index.name)} --preset {advice.preset} {kind.options}"
+        line = " ".join([*migrate, kind.options])
         sentences.insert(0, f"{found}, and the presets were tried without {kind.not_their_own}: `{line}`.")
+    elif advice.options:
+        sentences.append(f"To use it: `{' '.join(migrate)}`.")
+    if advice.facts is not None:
+        sentences.append(f"Then `{command('group', index.name)} --facts {advice.facts}` keeps apart what differs.")
     return replace(advice, reasons=" ".join(sentences), clean=clean and clean.value, texts=len(texts)), trials
 
 
@@ -133,7 +143,7 @@ def by_trials(
     and only scans by the shapes of letters, which texts on one subject share too. ``of_lengths``: that for their
     lengths, if they are short.
     """
-    of = {one.preset: one for one in trials}
+    of = _by_title(trials)
     times = _TIMES | ({"reader": _TIMES_OF_TEMPLATES} if _mixes(of["scans"], of["strict"]) else {})
     chosen = of["strict"]
     others = ["short"] if of_lengths == "short" else ["reader", *["scans"] * (of_kind == "scans")]
@@ -141,12 +151,14 @@ def by_trials(
         more = other.documents >= max(times[other.preset] * chosen.documents, 1)
         if more and (other.preset == "logs" or not _mixes(other, of["strict"])) and _visible(other, texts):
             chosen = other
+    mixing = [of[name] for name in others if _mixes(of[name], of["strict"]) and _visible(of[name], texts)]
+    chosen = _with_options(chosen, of, texts, templates=bool(mixing))
     if not _visible(chosen, texts):
-        mixing = [of[name] for name in others if _mixes(of[name], of["strict"]) and _visible(of[name], texts)]
         return _template(mixing[0]) if mixing else None
-    found = f"Of {counted(texts, 'text')} of the sample, {chosen.documents:,} are in pairs that {chosen.preset} matches"
-    if chosen.preset != "strict":
-        return PresetAdvice(chosen.preset, f"{found}, and {of['strict'].documents:,} in pairs that strict matches.")
+    found = f"Of {counted(texts, 'text')} of the sample, {chosen.documents:,} are in pairs that {chosen.title} matches"
+    if chosen.title != "strict":
+        simpler = of[WITH_FACTS.title if chosen.choice == SINGLE_WORDS else "strict"]
+        return _advice(chosen, f"{found}, and {simpler.documents:,} in pairs that {simpler.title} matches.")
     nearly = of["supershingles"].documents
     if median >= _LONG and nearly >= _MOST * max(chosen.documents, of["reader"].documents):
         return PresetAdvice(
@@ -157,6 +169,39 @@ def by_trials(
     return PresetAdvice(
         "strict", f"{found}, and no other preset matches many more without mixing texts that share a template."
     )
+
+
+def _with_options(chosen: PresetTrial, of: Mapping[str, PresetTrial], texts: int, *, templates: bool) -> PresetTrial:
+    """A preset with options instead of the chosen one, if it matches many more documents: with a lower threshold
+    passages may have moved, unless texts have ``templates`` in common; with single words, those of titles."""
+
+    def is_better(one: PresetChoice, other: PresetTrial) -> bool:
+        trial = of[one.title]
+        many = trial.documents >= max(_TIMES_WITH_OPTIONS * other.documents, 1)
+        return many and not _mixes(trial, of["strict"]) and _visible(trial, texts)
+
+    for one in () if templates else LOWER:
+        chosen = of[one.title] if is_better(one, chosen) else chosen
+    if WITH_FACTS.title in of:  # of pairs without these facts many may be wrong
+        chosen = of[WITH_FACTS.title] if is_better(WITH_FACTS, chosen) else chosen
+        chosen = of[SINGLE_WORDS.title] if is_better(SINGLE_WORDS, of[WITH_FACTS.title]) else chosen
+    return chosen
+
+
+def _by_title(trials: Sequence[PresetTrial]) -> dict[str, PresetTrial]:
+    return {one.title: one for one in trials}
+
+
+def _advice(choice: PresetChoice, reasons: str) -> PresetAdvice:
+    return PresetAdvice(choice.preset, reasons, shingle=choice.shingle, threshold=choice.threshold, facts=choice.facts)
+
+
+def have_moved(trials: Sequence[PresetTrial], texts: int) -> bool:
+    """Whether texts of the sample are similar to others in their passages, but not in the order of these: then reader,
+    which compares the order, matches no more than strict."""
+    of = _by_title(trials)
+    lower, reader, strict = of[LOWER[0].title], of["reader"], of["strict"]
+    return _visible(lower, texts) and reader.documents <= strict.documents < lower.documents
 
 
 def _visible(trial: PresetTrial, texts: int) -> bool:
@@ -180,14 +225,13 @@ def _template(mixing: PresetTrial) -> PresetAdvice:
 
 def _without_boilerplate(advice: PresetAdvice, trials: Sequence[PresetTrial]) -> PresetAdvice:
     """The preset strict instead of one that mixes texts of the sample."""
-    of = {one.preset: one for one in trials}
-    return _template(of[advice.preset]) if _mixes(of[advice.preset], of["strict"]) else advice
+    of = _by_title(trials)
+    return _template(of[advice.title]) if _mixes(of[advice.title], of["strict"]) else advice
 
 
-def _held(index: str, trials: Sequence[PresetTrial], preset: str) -> Iterator[str]:
+def _held(index: str, trials: Sequence[PresetTrial], advice: PresetAdvice) -> Iterator[str]:
     """What to do about boilerplate."""
-    (held,) = (one.held for one in trials if one.preset == preset)
-    if held:
+    if held := _by_title(trials)[advice.title].held:
         line = f"{command('group', index)} --ignore-common auto"
         yield f"Only boilerplate holds {counted(held, 'document')} of them together: `{line}` ignores it."
 

@@ -126,10 +126,38 @@ class Recommendation:
 
 
 @dataclass(frozen=True)
-class PresetAdvice:
-    """The preset of `init` that suits the texts of an index."""
+class PresetChoice:
+    """A preset, and the options with which it is tried: of `init` and `migrate`, and ``facts`` of `group`."""
 
     preset: str
+    shingle: int | None = field(default=None, kw_only=True)
+    """Words of a shingle; None for those of the preset."""
+    threshold: float | None = field(default=None, kw_only=True)
+    """None for that of the preset."""
+    facts: str | None = field(default=None, kw_only=True)
+    """Facts that decide, as a value of ``--facts``."""
+
+    @property
+    def choice(self) -> PresetChoice:
+        """This alone, without what was found out about it."""
+        return PresetChoice(self.preset, shingle=self.shingle, threshold=self.threshold, facts=self.facts)
+
+    @property
+    def options(self) -> str:
+        """The options of `init` and `migrate` besides the preset, as on the command line."""
+        given = {"--shingle": self.shingle, "--threshold": self.threshold}
+        return " ".join(f"{name} {value:g}" for name, value in given.items() if value is not None)
+
+    @property
+    def title(self) -> str:
+        """The preset with all options, as on the command line."""
+        return " ".join(filter(None, (self.preset, self.options, self.facts and f"--facts {self.facts}")))
+
+
+@dataclass(frozen=True)
+class PresetAdvice(PresetChoice):
+    """The preset of `init` that suits the texts of an index."""
+
     reasons: str
     """In words, with the numbers it rests on."""
     clean: str | None = None
@@ -139,12 +167,13 @@ class PresetAdvice:
 
 
 @dataclass(frozen=True)
-class PresetTrial:
+class PresetTrial(PresetChoice):
     """What the rule of a preset matches in a sample of texts, each compared with all others."""
 
-    preset: str
     pairs: int
-    """Pairs that it matches, of those that its keys probably find."""
+    """Pairs that it matches, of those that its keys probably find. With another threshold, without those of which the
+    end of one text is the beginning of the other; with ``facts``, of each text only those with the most similar
+    ones."""
     documents: int
     """Documents in these pairs."""
     held: int

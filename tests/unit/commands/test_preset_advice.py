@@ -9,9 +9,9 @@ from typing import Any, cast
 import pytest
 from conftest import read_jsonl
 
-from es_neardupe.commands.distribution.presets import tried
-from es_neardupe.commands.distribution.recommendation import by_trials, preset_advice
-from es_neardupe.commands.distribution.report import PresetAdvice, PresetTrial
+from es_neardupe.commands.distribution.presets import LOWER, SINGLE_WORDS, WITH_FACTS, tried
+from es_neardupe.commands.distribution.recommendation import by_trials, have_moved, preset_advice
+from es_neardupe.commands.distribution.report import PresetAdvice, PresetChoice, PresetTrial
 from es_neardupe.index.index import Index
 from es_neardupe.options import PRESETS
 
@@ -21,8 +21,23 @@ def advice(texts: list[str]) -> tuple[PresetAdvice, tuple[PresetTrial, ...]]:
 
 
 def trials(**of: tuple[int, int] | tuple[int, int, int]) -> list[PresetTrial]:
-    """Pairs, documents and documents held by boilerplate of some presets; 0 of the others."""
-    return [PresetTrial(name, *(*of.get(name, (0, 0)), 0)[:3]) for name in PRESETS]
+    """Pairs, documents and documents held by boilerplate of some presets, those with options by a name of their own; 0
+    of the others."""
+    return [trial(one, *of.get(name, (0, 0))) for name, one in CHOICES.items()]
+
+
+def trial(one: PresetChoice, pairs: int, documents: int, held: int = 0) -> PresetTrial:
+    return PresetTrial(
+        *(one.preset, pairs, documents, held), shingle=one.shingle, threshold=one.threshold, facts=one.facts
+    )
+
+
+CHOICES = {name: PresetChoice(name) for name in PRESETS} | {
+    "strict_6": LOWER[0],
+    "strict_5": LOWER[1],
+    "with_facts": WITH_FACTS,
+    "single_words": SINGLE_WORDS,
+}
 
 
 @pytest.mark.parametrize(
@@ -43,19 +58,28 @@ def trials(**of: tuple[int, int] | tuple[int, int, int]) -> list[PresetTrial]:
         ({"strict": (40, 80), "supershingles": (38, 76), "reader": (40, 80)}, 800, None, "supershingles"),
         ({"strict": (4, 8), "reader": (5, 10)}, 200, None, None),  # too few to decide
         ({"strict": (0, 0), "reader": (3000, 200)}, 200, None, "strict"),
+        ({"strict": (0, 0), "strict_6": (50, 100), "strict_5": (60, 120)}, 200, None, "strict --threshold 0.6"),
+        ({"strict": (0, 0), "strict_5": (60, 120)}, 200, None, "strict --threshold 0.5"),
+        ({"strict": (40, 80), "strict_5": (60, 120)}, 200, None, "strict"),
+        ({"reader": (40, 80), "strict_6": (60, 120)}, 200, None, "reader"),
+        ({"reader": (3000, 200), "strict_5": (60, 120)}, 200, None, "strict"),  # a template
+        ({"strict_5": (3000, 200)}, 200, None, None),
+        ({"short": (300, 200), "single_words": (90, 180)}, 8, None, SINGLE_WORDS.title),
+        ({"short": (300, 200), "with_facts": (60, 120), "single_words": (90, 180)}, 8, None, "short"),
+        ({"short": (3000, 200), "with_facts": (60, 120), "single_words": (90, 180)}, 8, None, WITH_FACTS.title),
     ],
 )
 def test_by_the_trials(found: dict[str, Any], median: int, of_kind: str | None, preset: str | None) -> None:
     of_lengths = "short" if median < 19 else None
     chosen = by_trials(trials(**found), 200, median, of_kind=of_kind, of_lengths=of_lengths)
-    assert (chosen and chosen.preset) == preset
+    assert (chosen and chosen.title) == preset
 
 
 def test_no_texts_and_one() -> None:
     for texts in ([], ["one text"], ["", ""], ["a", "b"]):
         found, presets = advice(texts)
         assert found.texts == len(texts)
-        assert [one.preset for one in presets] == list(PRESETS)
+        assert list(dict.fromkeys(one.preset for one in presets)) == list(PRESETS)
 
 
 def test_boilerplate_is_named() -> None:
@@ -64,7 +88,7 @@ def test_boilerplate_is_named() -> None:
     footer = " ".join(f"footer{n}" for n in range(110))
     texts = [" ".join(f"w{chance.random()}" for _ in range(12)) + " " + footer for _ in range(30)]
     found, presets = advice(texts)
-    held = {one.preset: one.held for one in presets}
+    held = {one.title: one.held for one in presets}
     assert held["reader"] == 30
     assert held["logs"] == 0
     assert found.preset == "strict"
@@ -99,19 +123,20 @@ def test_what_is_left_out_is_what_init_names(texts: list[str], clean: str | None
         ("ocr02", "scans", None),
         ("ocr05", "scans", None),
         ("short_mails", "short", None),
+        ("product_titles", WITH_FACTS.title, None),
         ("log_lines", "logs", None),
         ("job_ads", "strict", None),
         ("html_pages", "strict", "html-main"),
         ("mails", "strict", "mail"),
-        ("rechunked", "reader", None),
+        ("rechunked", "strict --threshold 0.6", None),  # it matches chunks of the same document only, reader others too
     ],
 )
 def test_kinds_of_texts(name: str, preset: str, clean: str | None) -> None:
     documents = read_jsonl(f"cases/{name}.jsonl.xz")
-    field = next(name for name in ("text", "body", "message") if name in documents[0])
+    field = next(name for name in ("text", "body", "message", "title") if name in documents[0])
     random.Random(1).shuffle(documents)
     found, _ = advice([one[field] for one in documents[: 300 if name == "log_lines" else 600]])
-    assert (found.preset, found.clean) == (preset, clean), found
+    assert (found.title, found.clean) == (preset, clean), found
     if clean is not None:
         assert f"`es-neardupe migrate news --preset {preset} --clean {clean}`" in found.reasons
 
@@ -122,13 +147,61 @@ def test_windows_of_documents_are_no_scans(name: str) -> None:
     words = [one["text"].split() for one in read_jsonl(f"{name}.jsonl.xz")]
     long = [one for one in words if len(one) >= 500][:12]
     found, _ = advice([" ".join(one[at : at + 200]) for one in long for at in range(0, len(one) - 100, 100)])
-    assert found.preset == "strict"
+    assert found.title == "strict"
+
+
+def test_moved_passages() -> None:
+    """Two sites with the same entries in another order, of which some were rewritten."""
+    chance = random.Random(3)
+
+    def entry() -> str:
+        return " ".join(f"w{chance.randrange(3000)}" for _ in range(45))
+
+    pages = []
+    for number in range(40):
+        entries = [entry() for _ in range(12)]
+        pages.append(" ".join(entries))
+        if number < 25:
+            entries[:2] = [entry(), entry()]
+            chance.shuffle(entries)
+            pages.append(" ".join(entries))
+    found, presets = advice(pages)
+    assert {one.title: one.pairs for one in presets}["strict --threshold 0.6"] == 25
+    assert found.title == "strict --threshold 0.6"
+    assert "`es-neardupe migrate news --preset strict --threshold 0.6`" in found.reasons
+
+
+def test_passages_that_moved_are_not_for_reader() -> None:
+    """Even where a lower threshold would mix texts: it does not find them, whatever the candidate pairs are."""
+    found = trials(strict_6=(92, 30), strict_5=(435, 30))
+    assert by_trials(found, 50, 775, of_kind=None, of_lengths=None) is None
+    assert have_moved(found, 50)
+    assert not have_moved(trials(strict_6=(3, 4)), 50), "too few to decide"
+    assert not have_moved(trials(strict_6=(92, 30), reader=(80, 20)), 50)
+
+
+def test_titles_with_words_in_another_order() -> None:
+    """Titles of the same product have the same words; two products have all but one in common."""
+    names = [(brand, f"A{number}") for brand in ("Bosch", "Makita") for number in range(12, 32)]
+    titles = [
+        title
+        for brand, model in names
+        for title in (
+            f"{brand} drill {model} 500 W black with case",
+            f"{brand} {model} drill, 500 W, with case, black",
+        )
+    ]
+    found, presets = advice(titles)
+    assert {one.title: one.pairs for one in presets}[SINGLE_WORDS.title] == len(names)
+    assert found.choice == SINGLE_WORDS
+    assert "`es-neardupe migrate news --preset short --shingle 1 --threshold 0.5`" in found.reasons
+    assert "`es-neardupe group news --facts facts,words`" in found.reasons
 
 
 def test_mails_as_they_are() -> None:
     """With quotes and signatures, reader mixes the threads, because of boilerplate."""
     texts = [one["text"] for one in read_jsonl("cases/mails.jsonl.xz")[:300]]
-    of = {one.preset: one for one in tried(texts)}
+    of = {one.title: one for one in tried(texts)}
     assert of["reader"].held > 2 * of["strict"].held
     chosen = by_trials(list(of.values()), len(texts), 186, of_kind=None, of_lengths=None)
     assert chosen is None or chosen.preset == "strict"
