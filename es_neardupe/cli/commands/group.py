@@ -143,7 +143,14 @@ def _show_groups(report: GroupReport) -> None:
                 f"too much for jaccard and containment."
             )
     say_tuning(report.tuned)
-    say_next(command("groups", report.index), report.dry_run)
+    few = _finds_few(report)
+    if groups.count or report.dry_run or not few:
+        say_next(command("groups", report.index), report.dry_run)
+    if few:
+        say(
+            f"{groups.grouped:,} of {scope.documents:,} documents have near-duplicates by these keys and rules. "
+            f"`{command('distribution', report.index)}` tries every preset on a sample."
+        )
 
 
 def _run(report: GroupReport) -> Iterator[tuple[str, int | float | None]]:
@@ -189,21 +196,45 @@ _HALF = 0.5
 """Texts that are less similar often have only a template in common."""
 
 
+_ENOUGH, _FEW = 20, 0.01
+"""Documents with words from which it is worth a hint that fewer than this share of them are in groups."""
+
+
 def _warn_of_threshold(report: GroupReport) -> None:
     """Warn if more candidates nearly match than match, unless these share a template or boilerplate, or a message about
     the texts comes first."""
     from es_neardupe.verification.verify import nearly_from
 
     pairs, rules = report.pairs, report.rules
-    lowest = nearly_from(rules.min)
-    by_keys = report.detection.probability is not None and lowest >= _HALF and rules.match.max >= 1
-    many = _NEARLY <= pairs.nearly <= pairs.nearly_texts and pairs.nearly > pairs.matches + pairs.other_facts
-    explained = report.boilerplate.clusters or report.unprepared or (report.unsuited and report.unsuited.preset)
-    if report.scope.whole and by_keys and many and not explained:
+    if _nearly_match(report):
         warn(
-            f"{pairs.nearly:,} candidate pairs are {lowest:g} to {rules.min:g} similar, more than match: "
-            f"`{command('distribution', report.index)}` shows them, and which preset suits the texts."
+            f"{pairs.nearly:,} candidate pairs are {nearly_from(rules.min):g} to {rules.min:g} similar, more than "
+            f"match: `{command('distribution', report.index)}` shows them, and which preset suits the texts."
         )
+
+
+def _nearly_match(report: GroupReport) -> bool:
+    from es_neardupe.verification.verify import nearly_from
+
+    pairs, rules = report.pairs, report.rules
+    by_keys = report.detection.probability is not None and nearly_from(rules.min) >= _HALF and rules.match.max >= 1
+    many = _NEARLY <= pairs.nearly <= pairs.nearly_texts and pairs.nearly > pairs.matches + pairs.other_facts
+    return report.scope.whole and by_keys and many and not _is_explained(report)
+
+
+def _finds_few(report: GroupReport) -> bool:
+    """Whether hardly any document is in a group, and nothing else tells why: then another preset may find more."""
+    from es_neardupe.records import State
+
+    scope, groups = report.scope, report.groups
+    with_words = scope.documents - scope.states.get(State.EMPTY.value, 0)
+    few = with_words >= _ENOUGH and groups.grouped < _FEW * with_words and not groups.related.alone
+    return scope.whole and few and not _is_explained(report) and not _nearly_match(report)
+
+
+def _is_explained(report: GroupReport) -> bool:
+    """Whether a message about the texts says why keys do not suit them."""
+    return bool(report.boilerplate.clusters or report.unprepared or (report.unsuited and report.unsuited.preset))
 
 
 _TEXTS = 10
