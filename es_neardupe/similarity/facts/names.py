@@ -32,6 +32,12 @@ _CONTACT = re.compile(
     r"(?:contacts?|kontakt|ansprechpartner|tel|telephone|phone|fax|e-?mail)\b|\W*office:",
     re.IGNORECASE,
 )
+_BYLINE = re.compile(
+    r"\W*(?:(?:posted|written|published|updated|reported|verfasst|geschrieben|veröffentlicht|publié|publicado|escrito)"
+    r"\s+)?(?:by|von|par|por|di|door|av|af)\b|\W*(?:copyright|\(c\)|©)",
+    re.IGNORECASE,
+)
+"""The beginning of a line about who wrote or published a text."""
 
 
 def replaced_words(a: Part, b: Part, *, equal_surroundings: bool, has_slips: Callable[[], bool]) -> FactKind | None:
@@ -199,13 +205,17 @@ def _spelled(token: SlotToken) -> str:
 def _differing_names(
     a: FactTokens, b: FactTokens, names_a: Sequence[SlotToken], names_b: Sequence[SlotToken]
 ) -> FactKind | None:
-    """Names, or those of contacts; None if all names are elsewhere in the other text, as in a list in another order."""
+    """Names, or those of contacts or stamps; None if all names are elsewhere in the other text, as in a list in another
+    order."""
     if not (names_a and names_b):
         return None
     if all(has(b.all_keys, one.hash) for one in names_a) and all(has(a.all_keys, one.hash) for one in names_b):
         return None
     of_contact = chain((_is_in_contact(a, one) for one in names_a), (_is_in_contact(b, one) for one in names_b))
-    return FactKind.CONTACT if any(of_contact) else FactKind.NAME
+    if any(of_contact):
+        return FactKind.CONTACT
+    of_stamp = chain((_is_in_stamp(a, one) for one in names_a), (_is_in_stamp(b, one) for one in names_b))
+    return FactKind.STAMP if all(of_stamp) else FactKind.NAME
 
 
 def _is_in_contact(text: FactTokens, token: SlotToken) -> bool:
@@ -218,3 +228,15 @@ def _is_in_contact(text: FactTokens, token: SlotToken) -> bool:
         text.marks.get(k) is FactKind.CONTACT and abs(int(text.spans[k, 0]) - token.start) < _NEAR_CHARACTERS
         for k in near
     )
+
+
+def _is_in_stamp(text: FactTokens, token: SlotToken) -> bool:
+    """Whether a name is near a date of publication in a line about that: the line begins as one of the author or of the
+    copyright, or a counter, as of comments, follows."""
+    line, end = text.text.rfind("\n", 0, token.start) + 1, text.text.find("\n", token.start)
+    near = range(max(token.number - _NEAR, 0), min(token.number + _NEAR, len(text)))
+    starts = {k: int(text.spans[k, 0]) for k in near if k in text.marks}
+    marks = {text.marks[k]: k for k, start in starts.items() if line <= start and (start < end or end < 0)}
+    if FactKind.STAMP not in marks:
+        return False
+    return bool(_BYLINE.match(text.text, line)) or marks.get(FactKind.COUNTER, 0) > token.number

@@ -437,6 +437,26 @@ def test_a_date_of_a_form_or_a_table_is_no_dateline(line: str, kind: str) -> Non
     assert [one.value for fact in differing_facts(fact_tokens(a), fact_tokens(b)) for one in fact.kinds] == [kind]
 
 
+@pytest.mark.parametrize(
+    ("a", "b", "kinds"),
+    [
+        ("By Ann Berg | 2 May 2026 | 29 comments", "By Tom Fisk | 13 May 2026 | 4 comments", "stamp counter"),
+        ("Ann Berg | 2 May 2026 | 29 comments", "Tom Fisk | 13 May 2026 | 4 comments", "stamp counter"),
+        ("By Ann Berg, 2 May 2026", "By Tom Fisk, 13 May 2026", "stamp"),
+        (" * Copyright 2010 Ann Berg", " * Copyright 2024 Tom Fisk", "stamp"),
+        (" * Copyright 2010 Ann Berg", " * Copyright 2010 Tom Fisk", "stamp"),
+        ("Patient: Ann Berg, 2 May 2026", "Patient: Tom Fisk, 13 May 2026", "name stamp"),
+        ("Ann Berg | 2 May 2026", "Tom Fisk | 13 May 2026", "name stamp"),
+        ("Ann Berg, 2 May 2026", "Tom Fisk, 13 May 2026", "name stamp"),
+        ("It was sold by Ann Berg", "It was sold by Tom Fisk", "name"),
+    ],
+)
+def test_who_wrote_a_copy_belongs_to_its_stamp(a: str, b: str, kinds: str) -> None:
+    below = " we deliver the goods that you ordered last week" * 14
+    found = differing_facts(*(fact_tokens(f"The bridge is closed\n{line}\n{below}") for line in (a, b)))
+    assert " ".join(kind.value for fact in found for kind in fact.kinds) == kinds
+
+
 def test_swapped_amounts_are_facts() -> None:
     a = f"{BEFORE} the first of them pays 300 dollars a year and the second one 512 dollars a year {AFTER}"
     b = a.replace("300", "x").replace("512", "300").replace("x", "512")
