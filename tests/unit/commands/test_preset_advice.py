@@ -102,14 +102,15 @@ REPLY = "Monday suits me well.\n\nOn 3 Mar 2026 at 09:10, Ann wrote:\n> Shall we
     ("texts", "clean", "found"),
     [
         ([PAGE, "no page", "nor this"], "html-main", "1 of 3 texts of the sample are pages"),
-        ([PAGE, *["no page"] * 4], None, ""),
+        ([PAGE, *["no page"] * 19], "html-main", "1 of 20 texts of the sample are pages"),
+        ([PAGE, *["no page"] * 20], None, ""),
         (["<p>A <b>part</b> of <i>one</i></p>"], "html", "1 of 1 text"),
         ([REPLY, "Monday suits me well."], "mail", "1 of 2 texts of the sample are mails"),
         (["#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\nint main(void);"] * 4, None, ""),
         (["List<Order> all(Map<String, Order> some, Set<Order> others) { return List.of(); }"] * 4, None, ""),
         (["Author: Ann <a@x.example>\n\nClose it\n\nSigned-off-by: Ann <a@x.example>\nCc: <b@x.example>"], None, ""),
     ],
-    ids=["pages", "few pages", "parts of pages", "mails", "C", "Java", "Git"],
+    ids=["pages", "few pages", "fewer pages", "parts of pages", "mails", "C", "Java", "Git"],
 )
 def test_what_is_left_out_is_what_init_names(texts: list[str], clean: str | None, found: str) -> None:
     advised, _ = advice(texts)
