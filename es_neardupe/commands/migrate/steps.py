@@ -17,12 +17,14 @@ from es_neardupe.errors import RequestError
 from es_neardupe.groups.compare_groupings import GroupChangeExample, GroupChanges, compare_groups
 from es_neardupe.groups.registry import Registry
 from es_neardupe.groups.rules import RunRules
+from es_neardupe.groups.waiting import written_since_enrich
 from es_neardupe.index.hidden_indices import OF_KEYS, HiddenIndex, HiddenStore
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.migration_state import Phase
 from es_neardupe.index.on_server.ingest_pipeline import OwnPipelines
 from es_neardupe.index.runs.lease import held
 from es_neardupe.index.settings import Settings
+from es_neardupe.index.storage.change_feed import ChangeFeed, Consumer
 from es_neardupe.index.storage.field_writes import document_writer
 from es_neardupe.index.storage.same_indices import SameIndicesClient
 from es_neardupe.index.stored_fields import timestamp
@@ -217,8 +219,12 @@ class MigrationWork:
         self._mark(Phase.PREPARING)
 
     def clean(self, state: str) -> None:
-        """Remove the fields and hidden indices of the second prefix, and the lease with them. This is the last step."""
+        """Remove the fields and hidden indices of the second prefix, and the lease with them. This is the last step.
+
+        The next `enrich` and `group` need not read the documents again, if no other client writes meanwhile.
+        """
         run = self.run
+        feeds = [] if run.dry_run else _feeds_without_changes(opened(self._with_prefix(self.plan.prefix)))
         cleaned = clean(
             self._with_prefix(self.plan.settings.prefix),
             workers=run.workers,
@@ -229,8 +235,16 @@ class MigrationWork:
         )
         self.dry_client.keep(cleaned.requests)
         self.writes = self.writes.plus(cleaned.writes, cleaned=cleaned.writes.written)
+        for feed in feeds:
+            feed.store_all_written(cleaned.writes.written)
         if not cleaned.writes.left:
             self.state = state
+
+
+def _feeds_without_changes(index: Index) -> list[ChangeFeed]:
+    """The feeds of an index of which all documents are processed."""
+    feeds = [ChangeFeed(index, consumer) for consumer in Consumer]
+    return [feed for feed in feeds if not feed.unknown and written_since_enrich(index, feed) == 0]
 
 
 def _refresh_both(new: Index, after: Index) -> None:
