@@ -104,9 +104,9 @@ def without_numbers() -> Iterator[None]:
         body = {"query": dict(query), "_source": [*index.settings.fields, index.settings.prefix]}
         return index.documents.pages(body, page_size=None, skip=skip, shard=shard, slice=slice)
 
-    def updated(writer: FieldWriter, change: Change) -> Action:
+    def updated(writer: FieldWriter, change: Change, settings: Settings) -> Action:
         fields: Mapping[str, Any] = change.fields or {}
-        return field_writes.partial_update(change.hit, writer.settings, fields, change.document_bytes)
+        return field_writes.partial_update(change.hit, settings, fields, change.document_bytes)
 
     with ExitStack() as stack:
         for owner, name, substitute in (

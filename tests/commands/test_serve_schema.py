@@ -78,6 +78,9 @@ def drawn(address: str, login: str, folder: Path, *options: str) -> None:
         include-path = "/decisions"
         parameters = {{ after = {after["decisions"]} }}
         [[operations]]
+        include-path = "/groups/{{group}}/collation"
+        parameters = {{ reference = "large0" }}
+        [[operations]]
         include-path = "/documents"
         parameters = {{ by = "part" }}
         [[operations]]

@@ -10,7 +10,7 @@ import logging
 import re
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from server_tools import JSON, family, make_index, ours
 from es_neardupe import NearDupe, Settings, log_events
 from es_neardupe.errors import Conflict, RequestError, Unreachable
 from es_neardupe.records import Product
-from es_neardupe.server.client import Client, ForwardingClient, path
+from es_neardupe.server.client import Before, Client, ForwardingClient, path
 from es_neardupe.server.connect import connect, wrap
 from es_neardupe.server.login.settings import ConnectionSettings, Retries
 from es_neardupe.server.numbers import UnheldNumber, loads
@@ -475,10 +475,14 @@ class Meddling(ForwardingClient):
         while self.todo and not self.late:
             self.todo.pop()()
 
-    def bulk(self, body: bytes, **options: Any) -> Any:
-        while self.todo:
-            self.todo.pop()()
-        return self.plain.bulk(body, **options)
+    def bulk(self, body: bytes, *, params: Mapping[str, str] | None = None, before: Before | None = None) -> Any:
+        def meddling() -> None:
+            if before is not None:
+                before()
+            while self.todo:
+                self.todo.pop()()
+
+        return self.plain.bulk(body, params=params, before=meddling)
 
 
 @pytest.mark.parametrize("late", [False, True])

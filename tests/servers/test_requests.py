@@ -150,8 +150,8 @@ def test_requests(
     client: Client, index_name: str, caplog: pytest.LogCaptureFixture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All checks are sent that a slow machine sends, but no lease is renewed in between."""
-    for module in (hidden_indices, same_indices):
-        monkeypatch.setattr(module, "_AT_ONCE", 0)
+    monkeypatch.setattr(hidden_indices, "_AT_ONCE", 0)
+    monkeypatch.setattr(same_indices, "AT_ONCE", 0)
     monkeypatch.setattr(lease, "_RENEWALS", 1)
     news, file = NearDupe(index_name, client), tmp_path / "news.jsonl"
     texts = [text for number in range(15) for text in family(number, 2)]

@@ -36,10 +36,13 @@ class SameSettingsClient(ForwardingClient):
 
     def bulk(self, body: bytes, *, params: Mapping[str, str] | None = None, before: Before | None = None) -> Any:
         """See ``Client.bulk``. Raises as `check`."""
+        again = False
 
         def checked() -> None:
-            if time.monotonic() > self._checked + AT_ONCE:
+            nonlocal again
+            if again or time.monotonic() > self._checked + AT_ONCE:
                 self._check()
+            again = True
             if before is not None:
                 before()
 
