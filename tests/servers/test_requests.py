@@ -34,6 +34,7 @@ POST /t/_search
 GET /t
 POST /_bulk
 GET /t
+GET /t/_settings/index.max_result_window
 POST /t/_refresh
 GET /t/_stats
 GET /t/_mapping
