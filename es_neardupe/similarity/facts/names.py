@@ -38,6 +38,10 @@ _BYLINE = re.compile(
     re.IGNORECASE,
 )
 """The beginning of a line about who wrote or published a text."""
+_SAYS = re.compile(
+    r"(?<!\w)(?!(?:and|und|et|y|e|by|on|at|von|am|um|par|por|di|comments?|views?|shares?)\b)[^\W\d_A-Z][^\W\d_]+|[.!?]\s"
+)
+"""A word of a sentence, or its end: the name after it is not that of an author."""
 
 
 def replaced_words(a: Part, b: Part, *, equal_surroundings: bool, has_slips: Callable[[], bool]) -> FactKind | None:
@@ -239,4 +243,11 @@ def _is_in_stamp(text: FactTokens, token: SlotToken) -> bool:
     marks = {text.marks[k]: k for k, start in starts.items() if line <= start and (start < end or end < 0)}
     if FactKind.STAMP not in marks:
         return False
-    return bool(_BYLINE.match(text.text, line)) or marks.get(FactKind.COUNTER, 0) > token.number
+    counter, byline = marks.get(FactKind.COUNTER, 0), _BYLINE.match(text.text, line)
+    if counter > token.number:
+        between = text.text[token.start : starts[counter]]
+    elif byline:
+        between = text.text[byline.end() : token.start]
+    else:
+        return False
+    return not _SAYS.search(between)

@@ -449,6 +449,16 @@ def test_a_date_of_a_form_or_a_table_is_no_dateline(line: str, kind: str) -> Non
         ("Ann Berg | 2 May 2026", "Tom Fisk | 13 May 2026", "name stamp"),
         ("Ann Berg, 2 May 2026", "Tom Fisk, 13 May 2026", "name stamp"),
         ("It was sold by Ann Berg", "It was sold by Tom Fisk", "name"),
+        *(
+            (line.format("Ann Berg"), line.format("Tom Fisk"), "name")
+            for line in (
+                "By our reporter. Updated 2 May 2026: {} was found guilty.",
+                "By judgment published on 2 May 2026 {} was sentenced to prison.",
+                "By order of {} updated 2 May 2026 the road is closed.",
+                "Copyright suit filed: updated 2 May 2026 {} sued the publisher.",
+                "Posted 2 May 2026. {} was found guilty of murder. 14 comments.",
+            )
+        ),
     ],
 )
 def test_who_wrote_a_copy_belongs_to_its_stamp(a: str, b: str, kinds: str) -> None:
