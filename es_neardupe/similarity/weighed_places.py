@@ -135,9 +135,10 @@ def _between(own: str, other: str, kinds: set[str] | None) -> set[str]:
     overlap or touch this one; None if there are none."""
     if kinds is None:
         return {LAYOUT if folded(own) == folded(other) else WORDS}
-    if WORDS in kinds and differ_in_layout_only(own, other):  # the words are next to this place
-        return kinds - {WORDS} | {LAYOUT}
-    return kinds
+    if not differ_in_layout_only(own, other):  # the layout is that of a part, or of a moved passage
+        return kinds - {LAYOUT} or {WORDS}
+    others = kinds - {WORDS, "title"}  # the words are next to this place
+    return others | {LAYOUT} if others < kinds else kinds
 
 
 def _contradicting(found: Collation, readings: Sequence[PlaceReading]) -> str:

@@ -49,6 +49,18 @@ def test_notation_and_punctuation_are_layout() -> None:
     assert heaviest_first(places) == []
 
 
+def test_a_moved_passage_with_another_layout_is_no_layout() -> None:
+    moved = "the engineers said that all of the levees of this district are damaged in many places today"
+    places = weighed(f"{moved} {BEFORE} {AFTER}", f"{BEFORE} {AFTER} {moved.replace('engineers', 'engi- neers')}")
+    assert {one.kind for one in places} == {"passage"}
+    assert len(heaviest_first(places)) == 2
+
+
+def test_another_layout_of_a_headline_is_layout() -> None:
+    (one,) = weighed(f"SENATOR ANNOUNCES NEW BENEFIT\n{BEFORE}", f"SENATOR ANNOUNCES NEW BEN-EFIT\n{BEFORE}")
+    assert one.kind == LAYOUT
+
+
 @pytest.mark.parametrize(
     ("kind", "a", "b"),
     [
