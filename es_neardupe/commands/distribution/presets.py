@@ -40,6 +40,10 @@ _FOUND = 0.5
 """Probability of being found by the keys from which a pair counts."""
 
 
+_SAME_WORDS = 0.6
+"""Similarity of the bags of words of texts whose passages have moved, at least. Different texts with the same half of
+boilerplate have about 0.5."""
+
 _MOST_SIMILAR = 5
 """Other texts with whose facts those of a text are compared, at most."""
 
@@ -103,6 +107,8 @@ def _chosen_pairs(choice: PresetChoice, texts: Sequence[str]) -> tuple[Positions
         words = token_hashes(texts)
         pairs = zip(left.tolist(), right.tolist(), strict=True)
         kept = np.array([not overlap(words[one], words[other]) for one, other in pairs], np.bool_)
+        bag = Measure(MeasureName.BAG)
+        kept &= bag.scores(bag.prepare(texts), left, right) >= _SAME_WORDS
     else:
         return left, right
     return left[kept], right[kept]

@@ -82,6 +82,19 @@ def test_no_texts_and_one() -> None:
         assert list(dict.fromkeys(one.preset for one in presets)) == list(PRESETS)
 
 
+def test_boilerplate_of_publishers_is_no_moved_passage() -> None:
+    """Three texts of each publisher have two thirds in common: with a lower threshold, they would match."""
+    chance = random.Random(2)
+
+    def words(number: int) -> str:
+        return " ".join(f"w{chance.randrange(10**9)}" for _ in range(number))
+
+    texts = [f"{about} {words(64)}" for about in [words(136) for _ in range(20)] for _ in range(3)]
+    found, presets = advice(texts)
+    assert found.title == "strict"
+    assert {one.pairs for one in presets if one.choice in LOWER} == {0}
+
+
 def test_boilerplate_is_named() -> None:
     """A footer of 110 words under texts of 12: reader mixes them all."""
     chance = random.Random(1)
