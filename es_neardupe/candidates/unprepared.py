@@ -46,8 +46,12 @@ _OF_PAGE = re.compile(r"</|<br|<[^<>=]*=", re.IGNORECASE)
 """One of the first tags of a page: source code has parameters of types such as ``<Article>``, but no end tags."""
 _XML = re.compile(r"\ufeff?\s*<(?:\?xml\b|!--|!DOCTYPE\b|[A-Za-z_][\w.:-]*[\s/>])")
 """What a text in XML begins with, whatever tags it has."""
+_TEXT = 0.1
+"""Share of the words of a text in XML that are no markup, at least: others say what they say in attributes."""
 _END_TAG = re.compile(r"</[A-Za-z_][\w.:-]*\s*>")
 _WHOLE_PAGE = re.compile(r"<(?:html|body|header|footer|nav|main)\b", re.IGNORECASE)
+_MARKUP = re.compile(r"<[/!?]?[A-Za-z]")
+"""What looks like a tag, also in source code, which would lose it."""
 _BEGINS_PAGE = re.compile(r"\ufeff?\s*(?:<\?xml\b[^<>]*>\s*)?<(?:!doctype html|html|head|body)\b", re.IGNORECASE)
 _OF_MAIL_PROGRAM = re.compile(
     r"<blockquote\s[^<>]*\btype=[\"']?cite|[\"'\s](?:gmail_quote|moz-cite-prefix|yahoo_quoted|divRplyFwdMsg)\b",
@@ -77,10 +81,12 @@ _TIMED_LINE = re.compile(
 )
 """The time at the beginning of a line, such as a subtitle, but no row of a table."""
 _LINK = re.compile(EXPRESSIONS[Mask.URL])
-_OF_ONE_COPY = re.compile(r"\?.*=|://[^/]+/[0-9A-Za-z]*(?:[0-9]|[a-z][A-Z])[0-9A-Za-z]*$")
+_OF_ONE_COPY = re.compile(r"(\?.*=.*)|://[^/]+/([0-9A-Za-z]*(?:[0-9]|[a-z][A-Z])[0-9A-Za-z]*)$")
 """Parameters, or the path of a short link: another copy of a text may have others. Names of pages stay the same."""
 _MASKED = 0.1
-"""Share of the words of a text that are times or links, at least: with so many, copies with others hardly match."""
+"""Share of the words of a text that are times, at least: with so many, copies with others hardly match."""
+_OF_LINKS = 0.05
+"""Share of the words that are in the parts of links of which copies have others, at least."""
 _UNMASKED = 5
 """Words besides links, at least: a text with fewer is hardly more than a link."""
 _CLOCK_CHARACTERS = 80
@@ -242,7 +248,9 @@ def texts_of_one_kind(texts: Iterable[Text]) -> UnpreparedTexts | None:
         kinds["scans"] += kinds.pop(_HYPHENATED, 0)  # scans without misread words
     ((kind, found),) = kinds.most_common(1) or [("", 0)]
     if found < _MINIMUM * documents:
-        kind, found = "pages", kinds["pages"] if begin_pages >= _CERTAIN * documents else 0
+        of_code = sum(_MARKUP.search(text) is not None for _, text in others) > _HALF * len(others)
+        are_pages = begin_pages >= _CERTAIN * documents and not of_code
+        kind, found = "pages", kinds["pages"] if are_pages else 0
     if not found:
         return None
     html = Clean.HTML_MAIN if 2 * whole_pages > found else Clean.HTML
@@ -303,7 +311,10 @@ def _is_page(text: str) -> bool:
     tags = [tag[0] for tag in islice(_TAG.finditer(text), _TAGS_READ)]
     if len(tags) >= _TAGS and any(map(_OF_PAGE.match, tags)):
         return True
-    return _XML.match(text) is not None and _several(_END_TAG, text)
+    if _XML.match(text) is None or not _several(_END_TAG, text):
+        return False
+    before, left = word_counts([text, Preparation(Clean.HTML).text(text)])
+    return left >= _TEXT * before
 
 
 def _several(expression: re.Pattern[str], text: str) -> bool:
@@ -424,11 +435,9 @@ def _is_timed(text: str) -> bool:
 def _is_linked(text: str) -> bool:
     """Whether a text is full of links that may be others in its copies."""
     links = _LINK.findall(text)
-    differing = _words([one for one in links if _OF_ONE_COPY.search(one)])
-    if not differing:
-        return False
+    differing = _words(["".join(filter(None, found.groups())) for found in map(_OF_ONE_COPY.search, links) if found])
     words = _words([text])
-    return differing >= _MASKED * words and words - _words(links) >= _UNMASKED
+    return differing > 0 and differing >= _OF_LINKS * words and words - _words(links) >= _UNMASKED
 
 
 def _words(texts: Sequence[str]) -> int:

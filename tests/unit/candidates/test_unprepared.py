@@ -128,6 +128,21 @@ def test_kinds(text: str, kind: str, options: str) -> None:
     assert (None if fewer is None else fewer.found) == (2 if text == PAGE else None)
 
 
+LAYOUT = (
+    '<LinearLayout xmlns="http://x.example/a">' + '<TextView text="@string/open"></TextView>' * 6 + "</LinearLayout>"
+)
+STORY = " ".join(f"word{number}" for number in range(50))
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [[LAYOUT], [f"{STORY} https://www.x.example/story?id=123"], [*["std::map<std::string, int> f;\n" * 9] * 9, PAGE]],
+    ids=["XML with values in attributes", "one link", "source code"],
+)
+def test_other_texts_are_of_no_kind(texts: list[str]) -> None:
+    assert unprepared_texts(texts, SCHEME) is None
+
+
 @pytest.mark.parametrize("page", [PAGE, escape(PAGE), PAGE.replace("<!doctype html>", '<?xml version="1.0"?>\n')])
 def test_few_pages_among_other_texts(page: str) -> None:
     """A twentieth is enough. Fragments, and texts that show pages, are not taken for pages as surely."""
