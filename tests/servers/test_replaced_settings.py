@@ -137,6 +137,26 @@ def test_clean_of_a_sidecar(writes: bytes, client: Client, index_name: str, serv
     assert "Nothing to clean" in server_cli("clean", index_name, "--yes").out
 
 
+@pytest.mark.parametrize("filled", [False, True])
+def test_an_index_behind_the_name_of_the_sidecar_stays(filled: bool, client: Client, index_name: str) -> None:
+    """It has another name, so no request of the run has created it."""
+    fill(client, index_name)
+    NearDupe(index_name, client).init(TITLES, sidecar=True)
+    sidecar, mine = f"{index_name}-neardupe-sidecar", f"{index_name}-mine"
+
+    def replace() -> None:
+        client.request("DELETE", path(sidecar))
+        make_index(client, mine, {})
+        if filled:
+            put(client, mine, {"d": {"@source": {"id": "d00"}}})
+        actions = [{"add": {"index": mine, "alias": sidecar}}]
+        client.request("POST", path("_aliases"), body={"actions": actions})
+
+    with pytest.raises(Conflict):
+        NearDupe(index_name, InFlight(client, replace, b'"scheme":')).enrich()
+    assert client.request("GET", path(mine, "_mapping"))
+
+
 @pytest.mark.product("each")
 def test_clean_of_a_sidecar_that_is_read(client: Client, index_name: str) -> None:
     """The message names the way out, instead of an index that does not exist."""

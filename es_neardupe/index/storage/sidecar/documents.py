@@ -72,10 +72,19 @@ class SameSidecarsClient(SameSettingsClient):
 
     def bulk(self, body: bytes, *, params: Mapping[str, str] | None = None, before: Before | None = None) -> Any:
         """See ``Client.bulk``."""
+        sent = False
+
+        def sending() -> None:
+            nonlocal sent
+            if before is not None:
+                before()
+            sent = True
+
         try:
-            return super().bulk(body, params=params, before=before)
+            return super().bulk(body, params=params, before=sending)
         except Conflict:
-            delete_unmarked(self.plain, self._names.existing)
+            if sent:
+                delete_unmarked(self.plain, self._names.existing)
             raise
 
 

@@ -138,13 +138,15 @@ def _visible_mappings(client: Client, names: Sequence[str]) -> dict[str, JSON]:
 
 def delete_unmarked(client: Client, names: Sequence[str]) -> None:
     """Delete those of the sidecar indices of an opened index that the server has created for a write of entries, after
-    they were deleted: they have nothing but entries, and neither mark nor ``dynamic``. Does nothing if this user may
-    not."""
+    they were deleted: they have nothing but entries, or nothing at all, and neither mark nor ``dynamic``. An index of
+    another name, behind an alias, stays. Does nothing if this user may not."""
     for name, one in _visible_mappings(client, names).items():
         mapping = one["mappings"]
-        fields = mapping.get("properties", {}).keys()
-        if mapping.keys() <= {"properties"} and (REFERENCE in fields or not fields):
-            with suppress(Forbidden, NotFound):
+        if name not in names or mapping.keys() - {"properties"}:
+            continue
+        with suppress(Forbidden, NotFound):
+            fields = mapping.get("properties", {}).keys()
+            if REFERENCE in fields or (not fields and client.request("POST", path(name, "_count"))["count"] == 0):
                 client.request("DELETE", path(name))
 
 
