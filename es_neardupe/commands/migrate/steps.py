@@ -17,14 +17,12 @@ from es_neardupe.errors import RequestError
 from es_neardupe.groups.compare_groupings import GroupChangeExample, GroupChanges, compare_groups
 from es_neardupe.groups.registry import Registry
 from es_neardupe.groups.rules import RunRules
-from es_neardupe.groups.waiting import written_since_enrich
 from es_neardupe.index.hidden_indices import OF_KEYS, HiddenIndex, HiddenStore
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.migration_state import Phase
 from es_neardupe.index.on_server.ingest_pipeline import OwnPipelines
 from es_neardupe.index.runs.lease import held
 from es_neardupe.index.settings import Settings
-from es_neardupe.index.storage.change_feed import ChangeFeed, Consumer
 from es_neardupe.index.storage.field_writes import document_writer
 from es_neardupe.index.storage.same_indices import SameIndicesClient
 from es_neardupe.index.stored_fields import timestamp
@@ -123,12 +121,12 @@ class MigrationWork:
         if self.regroups and not (self.writes.left or self._begins):
             self.groups = _compare(plan.old, self.new, self.run.progress)
 
-    def _renew(self, prefix: str, before_grouping: Callable[[], None] = lambda: None) -> None:
-        """Bring keys and groups under a prefix up to date."""
+    def _renew(self, prefix: str, before_grouping: Callable[[], None] = lambda: None, *, check: bool = True) -> None:
+        """Bring keys and groups under a prefix up to date. ``check``: also where no change was noticed."""
         run = self.run
         enriched = enrich(
             self._with_prefix(prefix),
-            check=True,
+            check=check,
             workers=run.workers,
             batch=run.batch,
             max_chars=run.max_chars,
@@ -142,7 +140,7 @@ class MigrationWork:
             before_grouping()
             grouped = group(
                 self._with_prefix(prefix),
-                check=True,  # notices deleted documents
+                check=check,  # notices deleted documents
                 evidence=self.plan.evidence,
                 workers=run.workers,
                 batch=run.batch,
@@ -219,12 +217,8 @@ class MigrationWork:
         self._mark(Phase.PREPARING)
 
     def clean(self, state: str) -> None:
-        """Remove the fields and hidden indices of the second prefix, and the lease with them. This is the last step.
-
-        The next `enrich` and `group` need not read the documents again, if no other client writes meanwhile.
-        """
+        """Remove the fields and hidden indices of the second prefix, and the lease with them. This is the last step."""
         run = self.run
-        feeds = [] if run.dry_run else _feeds_without_changes(opened(self._with_prefix(self.plan.prefix)))
         cleaned = clean(
             self._with_prefix(self.plan.settings.prefix),
             workers=run.workers,
@@ -235,16 +229,15 @@ class MigrationWork:
         )
         self.dry_client.keep(cleaned.requests)
         self.writes = self.writes.plus(cleaned.writes, cleaned=cleaned.writes.written)
-        for feed in feeds:
-            feed.store_all_written(cleaned.writes.written)
         if not cleaned.writes.left:
             self.state = state
 
-
-def _feeds_without_changes(index: Index) -> list[ChangeFeed]:
-    """The feeds of an index of which all documents are processed."""
-    feeds = [ChangeFeed(index, consumer) for consumer in Consumer]
-    return [feed for feed in feeds if not feed.unknown and written_since_enrich(index, feed) == 0]
+    def read_again(self) -> None:
+        """Read the documents that `clean` has written, so that not all of them seem changed afterwards, and process
+        those that other clients have written."""
+        before = self.writes
+        self._renew(self.plan.prefix, check=False)
+        self.writes = replace(before, enriched=self.writes.enriched)  # what is left is for the next `enrich`
 
 
 def _refresh_both(new: Index, after: Index) -> None:
