@@ -184,8 +184,6 @@ def migrate(
         to_clean = abort or work.resume(None if prepare else confirm)
     if to_clean:
         work.clean("aborted" if abort else "done")
-        if not (abort or dry_run or work.writes.left):
-            work.read_again()
     return MigrateReport.of(
         plan.after,
         started,

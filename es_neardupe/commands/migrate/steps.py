@@ -121,12 +121,12 @@ class MigrationWork:
         if self.regroups and not (self.writes.left or self._begins):
             self.groups = _compare(plan.old, self.new, self.run.progress)
 
-    def _renew(self, prefix: str, before_grouping: Callable[[], None] = lambda: None, *, check: bool = True) -> None:
-        """Bring keys and groups under a prefix up to date. ``check``: also where no change was noticed."""
+    def _renew(self, prefix: str, before_grouping: Callable[[], None] = lambda: None) -> None:
+        """Bring keys and groups under a prefix up to date."""
         run = self.run
         enriched = enrich(
             self._with_prefix(prefix),
-            check=check,
+            check=True,
             workers=run.workers,
             batch=run.batch,
             max_chars=run.max_chars,
@@ -140,7 +140,7 @@ class MigrationWork:
             before_grouping()
             grouped = group(
                 self._with_prefix(prefix),
-                check=check,  # notices deleted documents
+                check=True,  # notices deleted documents
                 evidence=self.plan.evidence,
                 workers=run.workers,
                 batch=run.batch,
@@ -231,13 +231,6 @@ class MigrationWork:
         self.writes = self.writes.plus(cleaned.writes, cleaned=cleaned.writes.written)
         if not cleaned.writes.left:
             self.state = state
-
-    def read_again(self) -> None:
-        """Read the documents that `clean` has written, so that not all of them seem changed afterwards, and process
-        those that other clients have written."""
-        before = self.writes
-        self._renew(self.plan.prefix, check=False)
-        self.writes = replace(before, enriched=self.writes.enriched)  # what is left is for the next `enrich`
 
 
 def _refresh_both(new: Index, after: Index) -> None:
