@@ -201,19 +201,20 @@ _ENOUGH, _FEW = 20, 0.01
 
 
 def _warn_of_threshold(report: GroupReport) -> None:
-    """Warn if more candidates nearly match than match, unless these share a template or boilerplate, or a message about
-    the texts comes first."""
+    """Warn if more candidates nearly match than match."""
     from es_neardupe.verification.verify import nearly_from
 
-    pairs, rules = report.pairs, report.rules
+    minimum = report.rules.min
     if _nearly_match(report):
         warn(
-            f"{pairs.nearly:,} candidate pairs are {nearly_from(rules.min):g} to {rules.min:g} similar, more than "
+            f"{report.pairs.nearly:,} candidate pairs are {nearly_from(minimum):g} to {minimum:g} similar, more than "
             f"match: `{command('distribution', report.index)}` shows them, and which preset suits the texts."
         )
 
 
 def _nearly_match(report: GroupReport) -> bool:
+    """Whether more candidates nearly match than match, unless these share a template or boilerplate, or a message about
+    the texts comes first."""
     from es_neardupe.verification.verify import nearly_from
 
     pairs, rules = report.pairs, report.rules
@@ -223,7 +224,7 @@ def _nearly_match(report: GroupReport) -> bool:
 
 
 def _finds_few(report: GroupReport) -> bool:
-    """Whether hardly any document is in a group, and nothing else tells why: then another preset may find more."""
+    """Whether fewer than 1 % of the documents are in groups, and no other message gives a reason."""
     from es_neardupe.records import State
 
     scope, groups = report.scope, report.groups
