@@ -36,19 +36,27 @@ class SameSettingsClient(ForwardingClient):
 
     def bulk(self, body: bytes, *, params: Mapping[str, str] | None = None, before: Before | None = None) -> Any:
         """See ``Client.bulk``. Raises as `check`."""
-        again = False
+        sent = False
 
-        def checked() -> None:
-            nonlocal again
-            if again or time.monotonic() > self._checked + AT_ONCE:
+        def sending() -> None:
+            nonlocal sent
+            if sent or time.monotonic() > self._checked + AT_ONCE:
                 self._check()
-            again = True
             if before is not None:
                 before()
+            sent = True
 
-        answer = self.plain.bulk(body, params=params, before=checked)
-        self._check()
+        try:
+            answer = self.plain.bulk(body, params=params, before=sending)
+            self._check()
+        except Conflict:
+            if sent:
+                self._undo()
+            raise
         return answer
+
+    def _undo(self) -> None:
+        """Undo what the server has done for a request that was sent after a check, but too late."""
 
     def request(
         self, method: str, path: str, *, params: Params | None = None, body: Mapping[str, Any] | None = None

@@ -28,7 +28,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from es_neardupe.errors import Blocked, Conflict, Forbidden, SettingsError
+from es_neardupe.errors import Blocked, Forbidden, SettingsError
 from es_neardupe.index.handle import IndexHandle
 from es_neardupe.index.queries import TooManyDocuments
 from es_neardupe.index.storage.same_indices import SameSettingsClient
@@ -70,22 +70,8 @@ class SameSidecarsClient(SameSettingsClient):
         super().__init__(index)
         self._names = SidecarNames(index.target)
 
-    def bulk(self, body: bytes, *, params: Mapping[str, str] | None = None, before: Before | None = None) -> Any:
-        """See ``Client.bulk``."""
-        sent = False
-
-        def sending() -> None:
-            nonlocal sent
-            if before is not None:
-                before()
-            sent = True
-
-        try:
-            return super().bulk(body, params=params, before=sending)
-        except Conflict:
-            if sent:
-                delete_unmarked(self.plain, self._names.existing)
-            raise
+    def _undo(self) -> None:
+        delete_unmarked(self.plain, self._names.existing)
 
 
 class SidecarClient(ForwardingClient):

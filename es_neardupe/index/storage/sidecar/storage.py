@@ -106,7 +106,7 @@ class SidecarStorage:
     def write_fingerprints(
         self, request: EnrichRequest, send: Send, progress: Progress, on_workers: OnWorkers | None = None
     ) -> EnrichResult:
-        """Write entries of the sidecar indices. Raises as `SameSidecarsClient.bulk`, also while they are read."""
+        """Write entries of the sidecar indices. Raises as `SameSettingsClient.check`, also while they are read."""
         try:
             return enrich_sidecar(self._index, request, send, progress, on_workers)
         except NotFound:
