@@ -83,13 +83,10 @@ def _tried(choice: PresetChoice, texts: Sequence[str]) -> PresetTrial:
     # what is left of masked texts is the template that they are meant to be grouped by
     clusters = [] if masks else largest_clusters(components(len(texts), left, right))
     return PresetTrial(
-        choice.preset,
+        **choice.named,
         pairs=len(left),
         documents=len(np.union1d(left, right)),
         held=sum(len(members) for members in clusters if boilerplate_among(prepared, members) is not None),
-        shingle=choice.shingle,
-        threshold=choice.threshold,
-        facts=choice.facts,
     )
 
 

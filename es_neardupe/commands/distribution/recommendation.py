@@ -158,7 +158,8 @@ def by_trials(
     found = f"Of {counted(texts, 'text')} of the sample, {chosen.documents:,} are in pairs that {chosen.title} matches"
     if chosen.title != "strict":
         simpler = of[WITH_FACTS.title if chosen.choice == SINGLE_WORDS else "strict"]
-        return _advice(chosen, f"{found}, and {simpler.documents:,} in pairs that {simpler.title} matches.")
+        reasons = f"{found}, and {simpler.documents:,} in pairs that {simpler.title} matches."
+        return PresetAdvice(**chosen.named, reasons=reasons)
     nearly = of["supershingles"].documents
     if median >= _LONG and nearly >= _MOST * max(chosen.documents, of["reader"].documents):
         return PresetAdvice(
@@ -190,10 +191,6 @@ def _with_options(chosen: PresetTrial, of: Mapping[str, PresetTrial], texts: int
 
 def _by_title(trials: Sequence[PresetTrial]) -> dict[str, PresetTrial]:
     return {one.title: one for one in trials}
-
-
-def _advice(choice: PresetChoice, reasons: str) -> PresetAdvice:
-    return PresetAdvice(choice.preset, reasons, shingle=choice.shingle, threshold=choice.threshold, facts=choice.facts)
 
 
 def have_moved(trials: Sequence[PresetTrial], texts: int) -> bool:

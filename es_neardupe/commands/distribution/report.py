@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal
 
 from es_neardupe.commands.distribution.sample import EstimatedPairs
 from es_neardupe.keys.unit import Unit, shingle_text
@@ -138,9 +138,14 @@ class PresetChoice:
     """Facts that decide, as a value of ``--facts``."""
 
     @property
+    def named(self) -> dict[str, Any]:
+        """The preset and the options, by their names."""
+        return {one.name: getattr(self, one.name) for one in fields(PresetChoice)}
+
+    @property
     def choice(self) -> PresetChoice:
         """This alone, without what was found out about it."""
-        return PresetChoice(self.preset, shingle=self.shingle, threshold=self.threshold, facts=self.facts)
+        return PresetChoice(**self.named)
 
     @property
     def options(self) -> str:

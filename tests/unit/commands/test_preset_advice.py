@@ -27,9 +27,7 @@ def trials(**of: tuple[int, int] | tuple[int, int, int]) -> list[PresetTrial]:
 
 
 def trial(one: PresetChoice, pairs: int, documents: int, held: int = 0) -> PresetTrial:
-    return PresetTrial(
-        *(one.preset, pairs, documents, held), shingle=one.shingle, threshold=one.threshold, facts=one.facts
-    )
+    return PresetTrial(**one.named, pairs=pairs, documents=documents, held=held)
 
 
 CHOICES = {name: PresetChoice(name) for name in PRESETS} | {
