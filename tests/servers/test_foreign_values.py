@@ -38,6 +38,10 @@ FOREIGN: dict[str, JSON] = {
     "stories": {"story": ["x", "y"]},
     "object": {"story": {"a": 1}},
 }
+WITH_SCRIPTS = [
+    pytest.param(False, marks=pytest.mark.product("each")),
+    pytest.param(True, marks=pytest.mark.product("opensearch")),
+]
 
 
 def prepared(client: Client, name: str) -> tuple[NearDupe, dict[str, JSON]]:
@@ -217,13 +221,7 @@ def test_a_group_field_that_is_added_after_documents_were_written(client: Client
     assert stored(client, index_name)["own"]["story"] == ["x", "y"]
 
 
-@pytest.mark.parametrize(
-    "scripts",
-    [
-        pytest.param(False, marks=pytest.mark.product("each")),
-        pytest.param(True, marks=pytest.mark.product("opensearch")),
-    ],
-)
+@pytest.mark.parametrize("scripts", WITH_SCRIPTS)
 def test_clean_leaves_the_value_and_removes_the_object(
     scripts: bool, client: Client, index_name: str, server_cli: Cli, request: pytest.FixtureRequest
 ) -> None:
@@ -303,13 +301,7 @@ def test_the_ingest_pipeline_replaces_fields_with_dotted_names(painless: Client,
 
 
 @pytest.mark.parametrize("beside", [False, True])
-@pytest.mark.parametrize(
-    "in_cluster",
-    [
-        pytest.param(False, marks=pytest.mark.product("each")),
-        pytest.param(True, marks=pytest.mark.product("opensearch")),
-    ],
-)
+@pytest.mark.parametrize("in_cluster", WITH_SCRIPTS)
 def test_fields_with_dotted_names_become_an_object(
     beside: bool, in_cluster: bool, client: Client, index_name: str, request: pytest.FixtureRequest
 ) -> None:
